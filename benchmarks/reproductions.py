@@ -1,29 +1,40 @@
 """The pages on the papers' figures: `docs/reproductions/`.
 
     jaxbandits reproduce --all --out DIR           # or single ones, at any size
-    python -m benchmarks.reproductions --from DIR  # keeps their claims, numbers and pictures
+    python -m benchmarks.reproductions --from DIR  # keeps their cells, claims and pictures
     python -m benchmarks.reproductions             # writes the pages from what is kept
+    python -m benchmarks.reproductions --again     # judges the cells that are kept once more
 
-What is kept of a run stands in `benchmarks/results/reproductions.json`; a run of fewer replications
-or points than the one that is kept does not replace it. Explanations are written by hand, in
-`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from
-the paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may
-not hold. This is shown where it does not.
+What is kept of a run: its claims and their numbers, in `benchmarks/results/reproductions.json`, and
+its cells, in `benchmarks/results/reproductions/`. From the cells, also those of a run that did not
+end, `reproduce` goes on: copy that folder and name the copy as `--out`. A run of fewer replications
+or points than the one that is kept does not replace it. A run on recorded data (`--data`) is kept
+beside that on what stands in for them, under the name of the experiment with ", recorded".
+Explanations are written by hand, in `docs/reproductions/notes.toml`. A paper has `about`. An
+experiment has `text`, what differs from the paper; `paper`, its numbers; and `claims`: by the text
+of a claim or its beginning, why it may not hold. This is shown where it does not.
 """
 
 import argparse
 import json
+import shutil
 import sys
+import tempfile
 import tomllib
+from operator import itemgetter
 from pathlib import Path
 
 import xarray
 
 from jaxbandits.report.measured import measured_text
-from jaxbandits.reproduce import EXPERIMENTS
+from jaxbandits.reproduce import EXPERIMENTS, reproduce
+from jaxbandits.sweeps.store import CELLS
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "results" / "reproductions.json"
+STORED = ROOT / "benchmarks" / "results" / "reproductions"
+MOST_STORED = 20 * 2**20  # bytes
+RECORDED = ", recorded"
 PAGES = ROOT / "docs" / "reproductions"
 PICTURES, NOTES = PAGES / "pictures", PAGES / "notes.toml"
 WIDTH, COLOURS = 1000, 64  # of a picture, in pixels
@@ -43,9 +54,27 @@ UNKNOWN = "No explanation is known."
 # What a run leaves behind.
 
 
+def experiment_of(name):
+    """The experiment whose run is kept under a name."""
+    return EXPERIMENTS[name.removesuffix(RECORDED)]
+
+
+def names():
+    """All names under which a run can be kept, those of an experiment one after the other."""
+    for name, experiment in EXPERIMENTS.items():
+        yield name
+        if experiment.from_folder is not None:
+            yield name + RECORDED
+
+
+def cells_of(name):
+    """The folder of the cells that are kept under a name."""
+    return STORED / name.replace(RECORDED, "_recorded")
+
+
 def played(name, folder):
     """What is kept of the run of an experiment in a folder."""
-    experiment = EXPERIMENTS[name]
+    experiment = experiment_of(name)
     with xarray.open_dataset(folder / "results.nc") as dataset:
         facts = dataset.attrs
         points = {axis: dataset[axis].values.tolist() for axis in experiment.axes}
@@ -68,7 +97,7 @@ def played(name, folder):
 
 def whole(name):
     """The size of an experiment in its paper."""
-    experiment = EXPERIMENTS[name]
+    experiment = experiment_of(name)
     return {
         "replications": experiment.replications,
         "horizon": experiment.horizon,
@@ -103,33 +132,77 @@ def size(kept):
 
 def keep(folder):
     """Take over what `folder` holds of each experiment, unless a larger run is kept."""
+    for name in EXPERIMENTS:
+        if (folder / name / CELLS).is_dir():
+            keep_run(name, folder / name)
+    stored = sum(file.stat().st_size for file in STORED.rglob("*.npz"))
+    if stored > MOST_STORED:
+        raise SystemExit(f"{STORED}: {stored:,} bytes, and at most {MOST_STORED:,} are kept")
+
+
+def keep_run(name, folder):
+    """Take over the run of an experiment in a folder, its cells even where it has not ended."""
+    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    if not (folder / "claims.json").exists():
+        if experiment_of(name).from_folder is not None:
+            print(f"{name}: not kept, since nothing says yet whether its data are recorded")
+            return
+        keep_cells(name, folder)
+        print(f"{name}: cells are kept; the run has not ended")
+        return
+    found = played(name, folder)
+    name += "" if found["data"] == "{}" else RECORDED
+    if name in known and size(known[name]) > size(found):
+        print(f"{name}: a larger run is kept")
+        return
+    known[name] = found | {"shown_pixels": keep_picture(name, folder)}
+    ordered = {name: known[name] for name in names() if name in known}
+    KEPT.write_text(json.dumps(ordered, indent=1, allow_nan=False) + "\n")
+    keep_cells(name, folder)
+    print(f"{name}: kept")
+
+
+def keep_cells(name, folder):
+    """Copy the cells, in place of those that were kept."""
+    shutil.rmtree(cells_of(name), ignore_errors=True)
+    shutil.copytree(folder / CELLS, cells_of(name) / CELLS)
+
+
+def keep_picture(name, folder):
+    """Copy the picture, and return how many pixels wide it is shown."""
     from PIL import Image
 
-    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in EXPERIMENTS:
-        there = folder / name
-        if not (there / "claims.json").exists():
+    picture_file = Image.open(folder / "figure.png")
+    dots = picture_file.info["dpi"][0]
+    image = picture_file.convert("RGB")
+    image.thumbnail((WIDTH, 4 * WIDTH))
+    image.quantize(COLOURS).save(PICTURES / picture(name), optimize=True)
+    return round(picture_file.width / dots * INCH)
+
+
+def judge_again(data):
+    """Judge the runs whose cells are all kept once more, by the claims as they are now."""
+    known = json.loads(KEPT.read_text())
+    for name in names():
+        recorded = name.endswith(RECORDED)
+        whole_run = name in known and not smaller(name, known[name]) and cells_of(name).is_dir()
+        if not whole_run or (recorded and data is None):
             continue
-        found = played(name, there)
-        if name in known and size(known[name]) > size(found):
-            print(f"{name}: a larger run is kept")
-            continue
-        known[name] = found
-        picture_file = Image.open(there / "figure.png")
-        dots = picture_file.info["dpi"][0]
-        known[name]["shown_pixels"] = round(picture_file.width / dots * INCH)
-        image = picture_file.convert("RGB")
-        image.thumbnail((WIDTH, 4 * WIDTH))
-        image.quantize(COLOURS).save(PICTURES / picture(name), optimize=True)
-        print(f"{name}: kept")
-    ordered = {name: known[name] for name in EXPERIMENTS if name in known}
-    KEPT.write_text(json.dumps(ordered, indent=1, allow_nan=False) + "\n")
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder)
+            shutil.copytree(cells_of(name) / CELLS, out / CELLS)
+            before = set((out / CELLS).iterdir())
+            plain = name.removesuffix(RECORDED)
+            reproduce(plain, out, data=data if recorded else None, progress=True)
+            if new := set((out / CELLS).iterdir()) - before:
+                print(f"{name}: {len(new)} cells were played")
+            keep_run(plain, out)
 
 
 def picture(name):
     """The file of the picture of an experiment."""
-    return name.replace("/", "_") + ".png"
+    return str(cells_of(name).relative_to(STORED)).replace("/", "_") + ".png"
 
 
 # Pages.
@@ -141,32 +214,35 @@ def page(paper, kept, notes):
     about = notes.get(paper, {}).get("about", "").strip()
     parts = [f"# {title}\n\n{source}.\n", f"{about}\n" if about else ""]
     mine = (name for name in EXPERIMENTS if name.split("/")[0] == paper)
-    parts += [section(name, kept.get(name), notes.get(name, {})) for name in mine]
+    parts += [section(name, kept, notes.get(name, {})) for name in mine]
     return "\n".join(filter(None, parts))
 
 
-def section(name, found, note):
-    """What is known of one experiment."""
-    figure = name.split("/")[1]
-    command = f"```text\njaxbandits reproduce {name} --out {figure}\n```\n"
-    if found is None:
-        parts = [f"## {figure}\n\nNot played yet.\n"]
-    else:
-        width = f":width: {found['shown_pixels']}px"
-        parts = [
-            f"## {figure}: {found['title']}\n",
-            f"```{{image}} pictures/{picture(name)}\n:alt: {found['title']}\n{width}\n```\n",
-            f"{played_text(name, found)}\n",
-            claims_table(found["claims"]),
-            reasons(found["claims"], note.get("claims", {})),
-        ]
+def section(name, kept, note):
+    """What is known of one experiment, on recorded data first."""
+    figure, runs = name.split("/")[1], [name + RECORDED, name]
+    found = [(run, kept[run]) for run in runs if run in kept]
+    parts = [f"## {figure}: {found[0][1]['title']}\n" if found else f"## {figure}\n"]
+    parts += [part for run in found for part in shown(*run, note)] or ["Not played yet.\n"]
     if note.get("text"):
         parts.append(f"**Differences and why.** {note['text'].strip()}\n")
     if note.get("paper"):
         parts.append(f"**The paper's numbers.** {note['paper'].strip()}\n")
-    if found is not None:
-        parts.append(numbers(found["claims"], found["replications"]))
-    return "\n".join(filter(None, [*parts, command]))
+    parts += [numbers(run["claims"], run["replications"]) for _, run in found]
+    parts.append(f"```text\njaxbandits reproduce {name} --out {figure}\n```\n")
+    return "\n".join(filter(None, parts))
+
+
+def shown(name, found, note):
+    """The picture of a run, how large it was, and its claims."""
+    title = found["title"]
+    image = f"```{{image}} pictures/{picture(name)}\n:alt: {title}\n"
+    return [
+        f"{image}:width: {found['shown_pixels']}px\n```\n",
+        f"{played_text(name, found)}\n",
+        *claims_tables(found["claims"]),
+        reasons(found["claims"], note.get("claims", {})),
+    ]
 
 
 def played_text(name, found):
@@ -181,15 +257,35 @@ def played_text(name, found):
     )
 
 
-def claims_table(claims):
-    """Verdicts, those that fail first."""
-    rows = [
-        f"| {MARKS[VERDICTS[one['holds']]]} | {one['claim'].replace('|', chr(92) + '|')} |"
-        for holds in VERDICTS
-        for one in claims
-        if one["holds"] is holds
-    ]
-    return "| Verdict | The paper says |\n| --- | --- |\n" + "\n".join(rows) + "\n"
+def claims_tables(claims):
+    """Verdicts on what the paper says, and on what we expected besides; those that fail first."""
+    said = [one for one in claims if one.get("paper")]
+    expected = [one for one in claims if not one.get("paper")]
+    columns = {"Verdict": verdict, "Claim": itemgetter("claim"), "Ours": ours}
+    paper = {**columns, "The paper": itemgetter("paper")}
+    tables = [("What the paper says", said, paper), ("What we expected besides", expected, columns)]
+    return [f"**{title}.**\n\n{table(rows, shown)}" for title, rows, shown in tables if rows]
+
+
+def table(claims, columns):
+    """A table of claims with a column for each function."""
+    lines = [columns, ["---"] * len(columns)]
+    for holds in VERDICTS:
+        mine = [one for one in claims if one["holds"] is holds]
+        lines += [[cell(one) for cell in columns.values()] for one in mine]
+    text = [" | ".join(cell.replace("|", r"\|") for cell in line) for line in lines]
+    return "".join(f"| {line} |\n" for line in text)
+
+
+def verdict(claim):
+    """The mark of a claim's verdict."""
+    return MARKS[VERDICTS[claim["holds"]]]
+
+
+def ours(claim):
+    """The number that decides, as code, in which no character is mark-up."""
+    text = claim.get("ours", "").replace("`", "'")
+    return f"`{text}`" if text else "see below"
 
 
 def reasons(claims, known):
@@ -227,9 +323,11 @@ def _listed(values):
 def index(kept):
     """Counts of verdicts by experiment, failures first-class."""
     rows, sums, minutes = [], dict.fromkeys(VERDICTS.values(), 0), 0.0
-    for name in EXPERIMENTS:
+    for name in names():
         link = f"[{name}]({name.split('/')[0]}.md)"
         if name not in kept:
+            if name.endswith(RECORDED):
+                continue
             rows.append(f"| {link} | | | | not played yet | |")
             continue
         found = kept[name]
@@ -300,9 +398,13 @@ def pages():
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--from", dest="folder", type=Path, help="results of `reproduce`")
+    parser.add_argument("--again", action="store_true", help="judge what is kept once more")
+    parser.add_argument("--data", type=Path, help="recorded data, for --again")
     options = parser.parse_args(arguments)
     if options.folder is not None:
         keep(options.folder)
+    if options.again:
+        judge_again(options.data)
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (PAGES / name).write_text(text)

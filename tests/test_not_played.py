@@ -38,8 +38,8 @@ def test_a_verdict_in_words():
 def test_an_end_of_the_axis_is_that_of_the_whole_experiment():
     """More pulls at dim = 5 say nothing of dim = 20."""
     part = pulls_at((2, 5), A=[1, 9], B=[2, 2])
-    least = claims.fewer_pulls("", "A", "B", at=slice(1))
-    largest = claims.fewer_pulls("", "A", "B", at=slice(-1, None))
+    least = claims.compare("", claims.pulls(at=slice(1)), "A", "B", most=1.0)
+    largest = claims.compare("", claims.pulls(at=slice(-1, None)), "A", "B", most=1.0)
     assert row_of(least, part) == (True, None)
     assert row_of(largest, part) == (None, ["dim = 20"])
     assert row_of(largest, part.assign_attrs({WHOLE_AXES: "{}"})) == (False, None)
@@ -47,16 +47,16 @@ def test_an_end_of_the_axis_is_that_of_the_whole_experiment():
 
 def test_growth_on_a_part_of_the_axis_can_support_a_claim_and_not_refute_it():
     growing = pulls_at((2, 5), A=[2, 5], B=[1, 1])
-    claim = claims.pulls_grow("", "A", least=0.5)
+    claim = claims.compare("", claims.growth(), "A", least=0.5)
     assert row_of(claim, growing) == (True, None)
-    flat = claims.pulls_grow("", "B", least=0.5)
+    flat = claims.compare("", claims.growth(), "B", least=0.5)
     assert row_of(flat, growing) == (None, ["dim = 20"])
     assert row_of(flat, pulls_at((2, 20), B=[1, 1])) == (False, None)
     assert row_of(claim, pulls_at((5,), A=[2])) == (None, ["dim = 2", "dim = 20"])
 
 
 def test_an_algorithm_that_is_left_out_leaves_a_claim_open_unless_others_refute_it():
-    claim = claims.fewer_pulls("", "A", ("B", "C"))
+    claim = claims.compare("", claims.pulls(), "A", ("B", "C"), most=1.0)
     assert row_of(claim, pulls_at((2, 5), A=[1, 1], B=[2, 2])) == (None, ["C"])
     assert row_of(claim, pulls_at((2, 5), A=[2, 2], B=[1, 1])) == (False, None)
 
@@ -64,13 +64,13 @@ def test_an_algorithm_that_is_left_out_leaves_a_claim_open_unless_others_refute_
 @pytest.mark.parametrize(
     ("claim", "missing"),
     [
-        (claims.more_accurate("", "A", "C"), ["C"]),
-        (claims.not_less_accurate("", ("A", "C"), "B"), ["C"]),
-        (claims.more_accurate("", "A", "B", where={"x": [2, 7]}), ["x = 7"]),
-        (claims.accuracy_rises("", "C", "x"), ["C"]),
-        (claims.accuracy_rises("", "A", "x", end=9), ["x = 9"]),
-        (claims.slower("", "A", "C", 2.0), ["C"]),
-        (claims.error_rate_between("", "C", 0.0, 1.0), ["C"]),
+        (claims.compare("", claims.accuracy(), "A", "C", least=0.0), ["C"]),
+        (claims.best_of("", ("A", "C"), "B"), ["C"]),
+        (claims.compare("", claims.accuracy({"x": [2, 7]}), "A", "B", least=0.0), ["x = 7"]),
+        (claims.compare("", claims.change("x"), "C", least=0.0), ["C"]),
+        (claims.compare("", claims.change("x", end=9), "A", least=0.0), ["x = 9"]),
+        (claims.compare("", claims.seconds(), "A", "C", least=2.0), ["C"]),
+        (claims.compare("", claims.error_rate, "C", least=0.0, most=1.0), ["C"]),
     ],
     ids=["ahead", "best of", "points", "rises", "rises to", "slower", "errors"],
 )
@@ -81,7 +81,7 @@ def test_claims_on_accuracy_name_what_is_missing(claim, missing):
 
 def test_a_change_over_a_shorter_axis_does_not_refute_one_over_the_whole():
     part = two_algorithms((0.5, 0.4), (0.5, 0.5))
-    claim = claims.accuracy_rises("", "A", "x")
+    claim = claims.compare("", claims.change("x"), "A", least=0.0)
     assert row_of(claim, part) == (False, None)
     whole = part.assign_attrs({WHOLE_AXES: '{"x": [1, 2, 3]}'})
     assert row_of(claim, whole) == (None, ["x = 3"])
@@ -93,12 +93,18 @@ def test_regret_of_fewer_rounds_and_of_fewer_algorithms():
     coordinates = {"instance": ["i"], "algorithm": ["A", "B"], "round": np.arange(1, 11)}
     dims = ("instance", "algorithm", "replication", "round")
     dataset = xarray.Dataset({"regret": (dims, curves)}, coordinates, {"axes": "[]"})
-    behind = claims.less_regret("", "B", "A")
+    behind = claims.compare("", claims.final_regret, "B", "A", most=1.0)
     assert row_of(behind, dataset) == (False, None)
     assert row_of(claims.in_the_end(behind, 50), dataset) == (None, ["rounds 11 to 50"])
-    assert row_of(claims.less_regret("", "A", ("B", "C")), dataset) == (None, ["C"])
-    assert row_of(claims.linear_regret("", ("A", "C")), dataset) == (None, ["C"])
-    assert row_of(claims.linear_regret("", "A"), dataset) == (True, None)
+    assert row_of(claims.compare("", claims.final_regret, "A", ("B", "C"), most=1.0), dataset) == (
+        None,
+        ["C"],
+    )
+    assert row_of(claims.compare("", claims.late_rate, ("A", "C"), least=0.85), dataset) == (
+        None,
+        ["C"],
+    )
+    assert row_of(claims.compare("", claims.late_rate, "A", least=0.85), dataset) == (True, None)
 
 
 def test_claims_of_the_lingape_paper_name_what_is_missing():
@@ -141,7 +147,7 @@ def test_easier_instances_of_a_small_version_do_not_refute_a_claim():
 
 def test_an_average_over_fewer_points_does_not_refute_a_claim():
     part = two_algorithms((0.4, 0.3), (0.6, 0.6))
-    claim = claims.more_accurate("", "A", "B")
+    claim = claims.compare("", claims.accuracy(), "A", "B", least=0.0)
     assert row_of(claim, part) == (False, None)
     assert row_of(claim, part.assign_attrs({WHOLE_AXES: '{"x": [1, 2, 3]}'})) == (None, ["x = 3"])
 

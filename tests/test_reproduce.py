@@ -9,6 +9,7 @@ import pytest
 import xarray
 
 import jaxbandits as jb
+from benchmarks import reproductions
 from jaxbandits import reproduce
 from jaxbandits.reproduce.claims import Claim, Finding, checked, few_errors
 from jaxbandits.reproduce.measures import Estimate, all_hold
@@ -56,7 +57,7 @@ def test_files_and_resumption(easy, tmp_path):
     result = reproduce.reproduce(NAME, tmp_path, **options)
     claims = json.loads((tmp_path / "claims.json").read_text())
     assert claims == result.claims
-    assert all(set(one) == {"claim", "measured", "holds"} for one in claims)
+    assert all(set(one) == {"claim", "paper", "ours", "measured", "holds"} for one in claims)
     assert claims[0]["holds"] is None  # six runs say little about an error of 5%
     assert (tmp_path / "figure.png").read_bytes()[:4] == b"\x89PNG"
     with xarray.open_dataset(tmp_path / "results.nc") as dataset:
@@ -65,6 +66,33 @@ def test_files_and_resumption(easy, tmp_path):
     again = reproduce.reproduce(NAME, tmp_path, **options)
     assert times == {file: file.stat().st_mtime_ns for file in (tmp_path / "cells").iterdir()}
     assert again.claims == result.claims
+
+
+def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypatch, capsys):
+    whole = dataclasses.replace(easy, axes={"dim": (2, 5)}, replications=6)
+    for name in ("KEPT", "STORED", "PICTURES"):
+        monkeypatch.setattr(reproductions, name, tmp_path / name)
+    monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, whole)
+    out = tmp_path / NAME
+    result = reproduce.reproduce(NAME, out)
+    for file in ("claims.json", "results.nc"):  # as of a run that has not ended
+        (out / file).rename(out / f"later {file}")
+    reproductions.keep(tmp_path)
+    assert "has not ended" in capsys.readouterr().out
+    for file in ("claims.json", "results.nc"):
+        (out / f"later {file}").rename(out / file)
+    reproductions.keep(tmp_path)
+    assert json.loads(reproductions.KEPT.read_text())[NAME]["claims"] == result.claims
+    cells = {file.name for file in (out / "cells").iterdir()}
+    assert {file.name for file in (reproductions.STORED / NAME / "cells").iterdir()} == cells
+    ends = Claim("It ends.", lambda dataset: Finding({}, bool(dataset.stopped.all())))
+    changed = dataclasses.replace(whole, claims=checked(ends))
+    monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, changed)
+    capsys.readouterr()
+    reproductions.judge_again(None)
+    assert capsys.readouterr().out == f"{NAME}: kept\n"  # and no cell was played
+    (row,) = json.loads(reproductions.KEPT.read_text())[NAME]["claims"]
+    assert (row["claim"], row["holds"]) == ("It ends.", True)
 
 
 @pytest.mark.slow
@@ -129,7 +157,7 @@ def test_below_is_decided_by_the_standard_error():
 def test_claims_are_plain_json():
     found = Finding({"a": float("nan"), "b": [1.0, float("nan")]}, np.bool_(True))
     (row,) = checked(Claim("text", lambda dataset: found))(None)
-    assert row == {"claim": "text", "measured": {"a": None, "b": [1.0, None]}, "holds": True}
+    assert row["measured"] == {"a": None, "b": [1.0, None]}
     assert row["holds"] is True
 
 

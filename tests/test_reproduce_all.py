@@ -9,7 +9,7 @@ from test_cli import call, refused
 
 import jaxbandits as jb
 from jaxbandits import reproduce
-from jaxbandits.reproduce.claims import checked, few_errors, fewer_pulls
+from jaxbandits.reproduce.claims import checked, compare, few_errors, pulls
 
 SH = partial(jb.sequential_halving, budget=30)
 TINY = reproduce.Experiment(
@@ -19,7 +19,7 @@ TINY = reproduce.Experiment(
     axes={"gap": (1.0, 2.0)},
     replications=6,
     quick={"algorithms": ("SH",), "axes": {"gap": (2.0,)}, "replications": 4},
-    claims=checked(few_errors(), fewer_pulls("SH draws less.", "SH", "Many")),
+    claims=checked(few_errors(), compare("SH draws less.", pulls(), "SH", "Many", most=1.0)),
     quantities=("pulls",),
 )
 BROKEN = dataclasses.replace(TINY, instances={"basis": partial(jb.instances.canonical, dim=0)})

@@ -41,16 +41,16 @@ def root(t):
 @pytest.mark.parametrize(
     ("claim", "holds"),
     [
-        (claims.less_regret("", "log", "line"), True),
-        (claims.less_regret("", "line", "log"), False),
-        (claims.less_regret("", "line", ("line", "log")), False),
-        (claims.less_regret("", "line", "log", 4.0), True),
-        (claims.less_regret("", "log", "absent"), None),
-        (claims.linear_regret("", "line"), True),
-        (claims.linear_regret("", ("line", "root")), False),
-        (claims.sublinear_regret("", ("log", "root")), True),
-        (claims.sublinear_regret("", "line"), False),
-        (claims.sublinear_regret("", "absent"), None),
+        (claims.compare("", claims.final_regret, "log", "line", most=1.0), True),
+        (claims.compare("", claims.final_regret, "line", "log", most=1.0), False),
+        (claims.compare("", claims.final_regret, "line", ("line", "log"), most=1.0), False),
+        (claims.compare("", claims.final_regret, "line", "log", most=4.0), True),
+        (claims.compare("", claims.final_regret, "log", "absent", most=1.0), None),
+        (claims.compare("", claims.late_rate, "line", least=0.85), True),
+        (claims.compare("", claims.late_rate, ("line", "root"), least=0.85), False),
+        (claims.compare("", claims.late_rate, ("log", "root"), most=0.8), True),
+        (claims.compare("", claims.late_rate, "line", most=0.8), False),
+        (claims.compare("", claims.late_rate, "absent", most=0.8), None),
     ],
 )
 def test_claims_about_regret(claim, holds):
@@ -62,11 +62,12 @@ def test_one_contrary_point_refutes_a_claim():
     both.regret.loc[{"algorithm": "log", "dim": 3}] = 2 * both.regret.loc[
         {"algorithm": "line", "dim": 3}
     ].values  # fmt: skip
-    found = claims.less_regret("", "log", "line")(both)
+    found = claims.compare("", claims.final_regret, "log", "line", most=1.0)(both)
     assert found["holds"] is False
-    measured = found["measured"]
-    assert measured["log / line, dim 2"]["ratio"] < 0.5
-    np.testing.assert_allclose(measured["log / line, dim 3"]["ratio"], 2.0)
+    measured = found["measured"]["log / line"]
+    assert measured["dim 2"]["ratio"] < 0.5
+    assert found["ours"] == "log / line: 2, dim 3"
+    np.testing.assert_allclose(measured["dim 3"]["ratio"], 2.0)
 
 
 def test_instances_are_kept_separate():
@@ -74,14 +75,17 @@ def test_instances_are_kept_separate():
         [dataset(log=logarithm, line=line), dataset(log=root, line=line)], "instance"
     ).assign_coords(instance=["a", "b"])
     two.attrs["axes"] = json.dumps(["dim"])
-    measured = claims.less_regret("", "log", "line")(two)["measured"]
-    assert measured["log / line, a, dim 2"]["ratio"] < measured["log / line, b, dim 2"]["ratio"]
-    assert len(measured) == 5
+    found = claims.compare("", claims.final_regret, "log", "line", most=1.0)(two)
+    measured = found["measured"]["log / line"]
+    assert measured["a, dim 2"]["ratio"] < measured["b, dim 2"]["ratio"]
+    assert len(measured) == 4
 
 
 def test_noise_common_to_both_curves_cancels_in_their_ratio():
-    measured = claims.less_regret("", "root", "line")(dataset(root=root, line=line))["measured"]
-    assert measured["root / line, dim 2"]["standard_error"] < 1e-12
+    measured = claims.compare("", claims.final_regret, "root", "line", most=1.0)(
+        dataset(root=root, line=line)
+    )["measured"]
+    assert measured["root / line"]["dim 2"]["standard_error"] < 1e-12
 
 
 def test_the_figure_as_printed_has_the_printed_variance():
@@ -127,19 +131,24 @@ def test_a_small_run_of_the_neural_bandits(tmp_path):
 def test_average_rewards_are_compared_with_a_level():
     base = dataset(good=lambda t: 0.0 * t, poor=lambda t: 0.4 * t)
     rewards = base.assign(average_reward=0.57 - base.regret / base["round"])
-    assert claims.enough_reward("", "good", 0.5)(rewards)["holds"] is True
-    assert claims.enough_reward("", ("good", "poor"), 0.5)(rewards)["holds"] is False
-    assert claims.enough_reward("", "absent", 0.5)(rewards)["holds"] is None
+    assert claims.compare("", claims.average_reward, "good", least=0.5)(rewards)["holds"] is True
+    assert (
+        claims.compare("", claims.average_reward, ("good", "poor"), least=0.5)(rewards)["holds"]
+        is False
+    )
+    assert claims.compare("", claims.average_reward, "absent", least=0.5)(rewards)["holds"] is None
 
 
 @pytest.mark.parametrize(("rounds", "falls", "rises"), [(400, False, True), (401, None, True)])
 def test_short_runs_do_not_refute(rounds, falls, rises):
     curves = dataset(low=root, high=line)
     for one, two, holds in (("high", "low", falls), ("low", "high", rises)):
-        found = claims.in_the_end(claims.less_regret("", one, two), rounds)(curves)
+        found = claims.in_the_end(
+            claims.compare("", claims.final_regret, one, two, most=1.0), rounds
+        )(curves)
         assert found["holds"] is holds
         assert found["measured"]["rounds"] == 400
-        assert f"{one} / {two}, dim 2" in found["measured"]
+        assert set(found["measured"][f"{one} / {two}"]) == {"dim 2", "dim 3"}
 
 
 def test_images_come_from_the_folder_where_it_has_them(tmp_path):

@@ -48,42 +48,42 @@ def two_algorithms(a, b, **rest):
     ("claim", "holds", "fails"),
     [
         (
-            claims.more_accurate("", "A", "B"),
+            claims.compare("", claims.accuracy(), "A", "B", least=0.0),
             two_algorithms((0.6, 0.6), (0.5, 0.5)),
             two_algorithms((0.5, 0.5), (0.6, 0.5)),
         ),
         (
-            claims.more_accurate("", "A", ("A", "B"), by=0.2),
+            claims.compare("", claims.accuracy(), "A", ("A", "B"), least=0.2),
             two_algorithms((0.9, 0.9), (0.5, 0.5)),
             two_algorithms((0.6, 0.6), (0.5, 0.5)),
         ),
         (
-            claims.more_accurate("", "A", "B", where={"x": [2]}),
+            claims.compare("", claims.accuracy({"x": [2]}), "A", "B", least=0.0),
             two_algorithms((0.1, 0.6), (0.5, 0.5)),
             two_algorithms((0.9, 0.4), (0.5, 0.5)),
         ),
         (
-            claims.not_less_accurate("", ("A",), "B"),
+            claims.best_of("", ("A",), "B"),
             two_algorithms((0.51, 0.5), (0.5, 0.5)),
             two_algorithms((0.3, 0.3), (0.5, 0.5)),
         ),
         (
-            claims.similar_accuracy("", ("A", "B")),
+            claims.compare("", claims.accuracy(), ("A", "B"), least=-0.03, most=0.03),
             two_algorithms((0.51, 0.5), (0.5, 0.5)),
             two_algorithms((0.3, 0.3), (0.5, 0.5)),
         ),
         (
-            claims.accuracy_rises("", "A", "x", by=0.1),
+            claims.compare("", claims.change("x"), "A", least=0.1),
             two_algorithms((0.3, 0.5), (0.5, 0.5)),
             two_algorithms((0.5, 0.5), (0.1, 0.9)),
         ),
         (
-            claims.accuracy_falls("", ("A",), "x", start=1, end=2),
+            claims.compare("", claims.change("x", start=1, end=2), ("A",), most=0.0),
             two_algorithms((0.5, 0.3), (0.5, 0.5)),
             two_algorithms((0.3, 0.5), (0.5, 0.5)),
         ),
         (
-            claims.accuracy_stays("", "A", "x"),
+            claims.compare("", claims.change("x"), "A", most=0.05),
             two_algorithms((0.5, 0.51), (0.1, 0.9)),
             two_algorithms((0.3, 0.5), (0.5, 0.5)),
         ),
@@ -100,14 +100,14 @@ def test_claims_hold_fail_or_stay_open(claim, holds, fails):
 
 def test_a_claim_is_open_near_its_limit_and_where_an_algorithm_is_not_run():
     near = two_algorithms((0.51, 0.5), (0.5, 0.5), runs=400)
-    assert claims.more_accurate("", "A", "B")(near)["holds"] is None
+    assert claims.compare("", claims.accuracy(), "A", "B", least=0.0)(near)["holds"] is None
     absent = dataset_with(lambda i, name, x: None if name == "B" else 0.9)
-    assert claims.more_accurate("", "A", "B")(absent)["holds"] is None
-    assert claims.more_accurate("", "A", "C")(absent)["holds"] is None
+    assert claims.compare("", claims.accuracy(), "A", "B", least=0.0)(absent)["holds"] is None
+    assert claims.compare("", claims.accuracy(), "A", "C", least=0.0)(absent)["holds"] is None
     half = dataset_with(
         lambda i, name, x: None if name == "B" and x == 2 else 0.9 - 0.4 * (name == "B")
     )
-    found = claims.more_accurate("", "A", "B")(half)
+    found = claims.compare("", claims.accuracy(), "A", "B", least=0.0)(half)
     assert found["holds"] is True  # decided by the only point at which both were run
     assert found["measured"]["A - B"]["difference"] == pytest.approx(0.4)
 
@@ -127,10 +127,10 @@ def test_differences_are_taken_replication_by_replication():
 def test_times_are_compared_where_both_were_run():
     dataset = two_algorithms((0.5, 0.5), (0.5, 0.5))
     dataset.seconds.values[0] = [[9.0, np.nan], [1.0, 100.0]]
-    measured = claims.slower("", "A", "B", 5.0)(dataset)
-    assert (measured["holds"], measured["measured"]["A / B"]) == (True, 9.0)
-    assert claims.slower("", "A", "B", 10.0)(dataset)["holds"] is False
-    assert claims.slower("", "A", "C", 10.0)(dataset)["holds"] is None
+    measured = claims.compare("", claims.seconds(), "A", "B", least=5.0)(dataset)
+    assert (measured["holds"], measured["measured"]["A / B"]["ratio"]) == (True, 9.0)
+    assert claims.compare("", claims.seconds(), "A", "B", least=10.0)(dataset)["holds"] is False
+    assert claims.compare("", claims.seconds(), "A", "C", least=10.0)(dataset)["holds"] is None
 
 
 def confirming(figure, instance, name, **point):
@@ -272,22 +272,32 @@ def test_identical_curves_leave_a_claim_open():
     """Identical runs are no evidence for or against a strict difference."""
     both = two_algorithms((0.5, 0.9), (0.5, 0.9), runs=100)
     both.correct.values[0, 1] = both.correct.values[0, 0]
-    assert claims.more_accurate("", "A", "B")(both)["holds"] is None
-    assert claims.more_accurate("", "A", "B", by=0.1)(both)["holds"] is False  # 100 runs suffice
-    assert claims.similar_accuracy("", ("A", "B"))(both)["holds"] is True
+    assert claims.compare("", claims.accuracy(), "A", "B", least=0.0)(both)["holds"] is None
+    assert (
+        claims.compare("", claims.accuracy(), "A", "B", least=0.1)(both)["holds"] is False
+    )  # 100 runs suffice
+    assert (
+        claims.compare("", claims.accuracy(), ("A", "B"), least=-0.03, most=0.03)(both)["holds"]
+        is True
+    )
     right = two_algorithms((1.0, 1.0), (1.0, 1.0), runs=100)
-    assert claims.accuracy_falls("", "A", "x")(right)["holds"] is None
-    assert claims.accuracy_falls("", "A", "x", by=0.2)(right)["holds"] is False
+    assert claims.compare("", claims.change("x"), "A", most=0.0)(right)["holds"] is None
+    assert claims.compare("", claims.change("x"), "A", most=-0.2)(right)["holds"] is False
 
 
 def test_a_few_identical_runs_decide_no_claim():
     few = two_algorithms((1.0, 1.0), (1.0, 1.0), runs=8)
-    assert claims.more_accurate("", "A", "B", by=0.1)(few)["holds"] is None
-    assert claims.similar_accuracy("", ("A", "B"), within=0.01)(few)["holds"] is None
-    assert claims.accuracy_falls("", "A", "x", by=0.2)(few)["holds"] is None
+    assert claims.compare("", claims.accuracy(), "A", "B", least=0.1)(few)["holds"] is None
+    assert (
+        claims.compare("", claims.accuracy(), ("A", "B"), least=-0.01, most=0.01)(few)["holds"]
+        is None
+    )
+    assert claims.compare("", claims.change("x"), "A", most=-0.2)(few)["holds"] is None
 
 
 def test_claims_that_compare_no_algorithms_are_open():
     whole = two_algorithms((0.5, 0.5), (0.5, 0.5))
-    assert claims.more_accurate("", "A", "A")(whole)["holds"] is None
-    assert claims.similar_accuracy("", "A")(whole)["holds"] is None
+    assert claims.compare("", claims.accuracy(), "A", "A", least=0.0)(whole)["holds"] is None
+    assert (
+        claims.compare("", claims.accuracy(), "A", least=-0.03, most=0.03)(whole)["holds"] is None
+    )

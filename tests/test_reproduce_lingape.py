@@ -70,7 +70,8 @@ def test_all_claims_hold_for_the_paper_s_figure_1():
     less = {**exact, "XY-static": [3e4, 7e4, 14e4], "XY-adaptive": [3e5, 7e5, 14e5]}
     found = EXPERIMENTS["fig1"].claims(dataset_with(less, "dim", (2, 5, 10), deviation=0.0))
     assert verdicts(found) == [True] * 8
-    assert {one["runs"] for one in found[7]["measured"].values()} == {120}
+    rates = {k: v for k, v in found[7]["measured"].items() if k != "most"}
+    assert {one["runs"] for one in rates.values()} == {120}
     assert verdicts(figure_1(less, size=10))[7] is None  # 30 runs cannot decide an error rate of 5%
     json.dumps(found, allow_nan=False)
 

@@ -219,9 +219,9 @@ def test_hard_instances_count_as_much_as_easy_ones():
 
 def test_fitted_powers_are_those_of_the_pulls():
     dataset = dataset_with("rage/fig1d", CONFIRMED["rage/fig1d"], deviation=0.01).isel(instance=0)
-    found = claims.pulls_grow("text", STATIC)(dataset)["measured"][STATIC]
+    found = claims.compare("text", claims.growth(), STATIC)(dataset)["measured"][STATIC]
     assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
-    relative = claims.pulls_grow("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
+    relative = claims.compare("text", claims.growth(RAGE), STATIC)(dataset)["measured"][STATIC]
     assert abs(relative["power"] - 1.0) < 3 * relative["standard_error"]
 
 

@@ -8,7 +8,7 @@ import xarray
 
 from jaxbandits import algorithms, reproduce
 from jaxbandits.reproduce import topm
-from jaxbandits.reproduce.claims import error_rate_between
+from jaxbandits.reproduce.claims import compare, error_rate
 
 EXPERIMENTS = {name: reproduce.EXPERIMENTS[name] for name in topm.EXPERIMENTS}
 # Mean pulls for which every claim of the paper holds, and for which none does.
@@ -133,7 +133,7 @@ def test_claims_that_stay_open(name):
 
 
 def test_error_rates_between_two_numbers():
-    claim = error_rate_between("text", "one", 0.02, 0.08)
+    claim = compare("text", error_rate, "one", least=0.02, most=0.08)
     for rate, holds in ((0.045, True), (0.0, False), (0.2, False), (0.02, None)):
         cells = dataset_with({"one": 10.0}, rates={"one": rate}).squeeze("instance", drop=True)
         assert claim(cells)["holds"] is holds

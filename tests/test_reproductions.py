@@ -48,6 +48,11 @@ def result(name=NAME, *claims, **changes):
     return whole | facts | how | changes
 
 
+def notes_of(name):
+    """The notes on the experiment that is kept under a name."""
+    return NOTES[name.removesuffix(reproductions.RECORDED)]
+
+
 def texts(name):
     """The claims of an experiment, with the numbers of its paper."""
     claims = inspect.getclosurevars(EXPERIMENTS[name].claims).nonlocals["claims"]
@@ -103,7 +108,7 @@ def test_claims_that_fail_are_explained(kept):
         f"{name}: {one['claim']}"
         for name, found in kept.items()
         for one in found["claims"]
-        if one["holds"] is False and not reproductions.reason(one, NOTES[name].get("claims", {}))
+        if one["holds"] is False and not reproductions.reason(one, notes_of(name).get("claims", {}))
     ]
     assert unexplained == []
 
@@ -119,8 +124,10 @@ def judged(one, number):
             yield Estimate(case["power"], case["standard_error"], number).within(*ends)
         for point in (point for point in case.values() if isinstance(point, dict)):
             if point.get("standard_error_of_log") is not None:
-                value, limit = math.log(point["ratio"]), math.log(found["limit"])
-                yield Estimate(value, point["standard_error_of_log"], number).below(limit)
+                most = found.get("limit", found.get("most", math.inf))  # "limit" until 0.2.0
+                ends = math.log(found["least"]) if "least" in found else -math.inf, math.log(most)
+                value, error = math.log(point["ratio"]), point["standard_error_of_log"]
+                yield Estimate(value, error, number).within(*ends)
 
 
 def test_verdicts_on_pulls_are_those_of_students_intervals(kept):
@@ -136,7 +143,7 @@ def test_verdicts_on_pulls_are_those_of_students_intervals(kept):
 
 
 def test_kept_results_have_a_picture_and_are_of_known_experiments(kept):
-    assert set(kept) <= set(EXPERIMENTS)
+    assert set(kept) <= set(reproductions.names())
     pictures = [reproductions.PICTURES / reproductions.picture(name) for name in kept]
     assert [file.name for file in pictures if not file.is_file()] == []
 
@@ -199,14 +206,24 @@ def test_measured_numbers_as_text(found, text):
     assert reproductions.measured(found, math.inf) == text
 
 
-def test_claims_that_fail_come_first():
-    table = reproductions.claims_table([claim("a", True), claim("b", None), claim("c | d", False)])
-    assert table.splitlines() == [
-        "| Verdict | The paper says |",
-        "| --- | --- |",
-        "| **fails** | c \\| d |",
-        "| open | b |",
-        "| holds | a |",
+def test_claims_of_the_paper_come_first_and_those_that_fail():
+    said = [claim("a", True), claim("b", None), claim("c | d", False)]
+    said = [one | {"paper": "Section 5", "ours": "1 / 2: `x`"} for one in said]
+    paper, own = reproductions.claims_tables([claim("e", True) | {"paper": ""}, *said])
+    assert paper.splitlines() == [
+        "**What the paper says.**",
+        "",
+        "| Verdict | Claim | Ours | The paper |",
+        "| --- | --- | --- | --- |",
+        "| **fails** | c \\| d | `1 / 2: 'x'` | Section 5 |",
+        "| open | b | `1 / 2: 'x'` | Section 5 |",
+        "| holds | a | `1 / 2: 'x'` | Section 5 |",
+    ]
+    assert own.splitlines()[0] == "**What we expected besides.**"
+    assert own.splitlines()[2:] == [
+        "| Verdict | Claim | Ours |",
+        "| --- | --- | --- |",
+        "| holds | e | see below |",
     ]
 
 
@@ -230,7 +247,7 @@ def test_reasons_are_given_for_claims_that_do_not_hold():
 def test_a_section_has_the_notes_whether_it_was_played_or_not():
     note = {"text": "Another angle.\n", "paper": "Table 1.", "claims": {"It": "Because."}}
     for found in (None, result(NAME, claim("It fails.", False, pulls=[1]))):
-        text = reproductions.section(NAME, found, note)
+        text = reproductions.section(NAME, {} if found is None else {NAME: found}, note)
         assert "**Differences and why.** Another angle.\n" in text
         assert "**The paper's numbers.** Table 1.\n" in text
         assert f"jaxbandits reproduce {NAME} --out fig1d" in text

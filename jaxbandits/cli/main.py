@@ -329,6 +329,9 @@ def _show_result(result: "Result | None", out: Path) -> None:
 
     for claim in result.claims:
         click.echo(f"{verdict_of(claim)}: {claim['claim']}")
+        for name in ("ours", "paper"):
+            if text := claim.get(name):
+                click.echo(f"    {name}: {text}")
     judged, number = sum(x["holds"] is not None for x in result.claims), len(result.claims)
     if judged < number:
         why = "the others are about what was not played, or need more replications"

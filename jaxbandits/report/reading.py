@@ -2,7 +2,7 @@
 
 import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from ..messages import reason
 from ..sweeps.dataset import loaded, opened_results
@@ -24,6 +24,8 @@ class ClaimRow(TypedDict):
     """An entry of `claims.json`."""
 
     claim: str
+    paper: NotRequired[str]  # the words that it rests on, empty for an expectation of ours
+    ours: NotRequired[str]  # the number that decides, empty where many do
     measured: Any  # what the verdict rests on: a number, or lists and tables of numbers
     holds: bool | None  # None: the data leave it open
 

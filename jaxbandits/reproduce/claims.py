@@ -1,19 +1,21 @@
 """What papers say of their figures and tables, as claims that a dataset supports or refutes.
 
 A `Claim` is a text and a function `dataset -> Finding`; a finding has the measured numbers and a
-verdict. The functions below make the claims that several figures share, on pulls, errors, accuracy,
-time, regret and reward. A claim of a single figure is a function decorated by `claim` or
-`claim_on_cells`. Estimates come from `measures`; one that is not clearly on one side of its limit
-leaves the claim open. So does an algorithm that was not run (`--quick` leaves some out). A small
-version of an axis can support what a paper says of its ends or its length, but not refute it.
+verdict. `compare` makes the claims that say between which limits a quantity of some algorithms
+lies: pulls, errors, accuracy, time, regret or reward. A claim of another form is a function
+decorated by `claim` or `claim_on_cells`. Estimates come from `measures`; one that is not clearly on
+one side of its limit leaves the claim open. So does an algorithm that was not run (`--quick` leaves
+some out). A small version of an axis can support what a paper says of its ends or its length, but
+not refute it.
 """
 
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..report.measured import measured_text
 from ..report.reading import NOT_PLAYED, not_played
 from . import measures
 from .measures import Estimate, Verdict, Where, all_hold
@@ -27,9 +29,11 @@ DELTA = 0.05  # error probability of every experiment with fixed confidence
 EVERYWHERE: Where = {}
 INF = math.inf
 MOST_NAMED = 4  # of what was not played, in one line
+LONGEST = 160  # characters of the numbers that stand beside a verdict
 
 Names: TypeAlias = str | Sequence[str]  # one algorithm or several
 Find: TypeAlias = "Callable[[Dataset], Finding]"
+Text: TypeAlias = "str | Callable[[Dataset], str]"  # where its numbers depend on what was run
 
 
 class Finding(NamedTuple):
@@ -39,41 +43,46 @@ class Finding(NamedTuple):
       measured: by name, numbers, lists of them, or such tables.
       verdict: whether the claim holds; None where that is open.
       missing: what the claim is about and was not run, algorithms or points.
+      ours: the number that decides, as text; by default all that was measured, where it is short.
     """
 
     measured: Mapping[str, Any]
     verdict: Verdict
     missing: Sequence[str] = ()
-
-
-class Case(NamedTuple):
-    """One of the comparisons that a claim rests on."""
-
-    name: str
-    measured: Any
-    verdict: Verdict
+    ours: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A statement of a paper.
+    """A statement of a paper, or one of ours on what the paper shows.
 
     Attributes:
-      text: the statement, or `dataset -> text` where its numbers depend on what was run.
+      text: the statement.
       find: `dataset -> Finding`.
+      paper: the words or the number of the paper that say it, and where they stand; empty for an
+        expectation of ours.
     """
 
-    text: "str | Callable[[Dataset], str]"
+    text: Text
     find: Find
+    paper: str = ""
 
     def __call__(self, dataset: "Dataset") -> "ClaimRow":
         """The claim as a row of `claims.json`."""
-        measured, verdict, missing = self.find(dataset)
+        measured, verdict, missing, ours = self.find(dataset)
         text = self.text if isinstance(self.text, str) else self.text(dataset)
         holds = None if verdict is None else bool(verdict)  # of NumPy's truth values too
         if holds is None and missing:
             measured = {NOT_PLAYED: list(dict.fromkeys(missing)), **measured}
-        return {"claim": text, "measured": _plain(dict(measured)), "holds": holds}
+        plain = _plain(dict(measured))
+        ours = ours or measured_text(plain)
+        return {
+            "claim": text,
+            "paper": self.paper,
+            "ours": ours if len(ours) <= LONGEST else "",
+            "measured": plain,
+            "holds": holds,
+        }
 
 
 def on_other_instances(row: "ClaimRow", missing: Sequence[str]) -> "ClaimRow":
@@ -102,14 +111,14 @@ def checked(*claims: Claim) -> "Callable[[Dataset], list[ClaimRow]]":
     return lambda dataset: [one(dataset) for one in claims]
 
 
-def claim(text: str) -> Callable[[Find], Claim]:
+def claim(text: Text, paper: str = "") -> Callable[[Find], Claim]:
     """Make a `Claim` of a function `dataset -> Finding`."""
-    return lambda find: Claim(text, find)
+    return lambda find: Claim(text, find, paper)
 
 
-def claim_on_cells(text: "str | Callable[[Dataset], str]") -> Callable[[Find], Claim]:
+def claim_on_cells(text: Text, paper: str = "") -> Callable[[Find], Claim]:
     """Make a `Claim` of a function `cells -> Finding`, with the cells of the only instance."""
-    return lambda find: Claim(text, lambda dataset: find(measures.only_instance(dataset)))
+    return lambda find: Claim(text, lambda data: find(measures.only_instance(data)), paper)
 
 
 def in_the_end(whole: Claim, rounds: int) -> Claim:
@@ -123,333 +132,316 @@ def in_the_end(whole: Claim, rounds: int) -> Claim:
     return dataclasses.replace(whole, find=find)
 
 
-# Pulls and errors, on the only instance of a sweep with at most one axis. Pulls are compared at
-# each point of the axis, by the mean logarithm of their ratio in the same replication.
+class Measured(NamedTuple):
+    """A quantity of one algorithm or a pair, at one point of the axes.
+
+    Attributes:
+      point: as `dim 5`; empty where there is one.
+      shown: the number and its error, as they stand in `claims.json`.
+      value: on the scale of the limits; NaN where it is not known.
+      within: `(least, most) -> verdict`.
+    """
+
+    point: str
+    shown: dict[str, Any]
+    value: float
+    within: Callable[[float, float], Verdict]
 
 
-def fewer_pulls(
-    text: str, smaller: Names, larger: Names, factor: float = 1.0, at: slice = slice(None)
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What `compare` holds against its limits.
+
+    Attributes:
+      measure: `(dataset, one[, other]) -> Measured` at each point.
+      sign: between the names of a pair; empty where it is about single algorithms.
+      missing: `dataset -> points` of the whole experiment that it needs and were not run.
+      partial: whether without them a claim can be supported, but not refuted.
+      stated: what `claims.json` says besides the limits.
+    """
+
+    measure: Callable[..., Iterable[Measured]]
+    sign: str = ""
+    missing: "Callable[[Dataset], list[str]]" = lambda dataset: []
+    partial: bool = True
+    stated: "Callable[[Dataset], Mapping[str, Any]]" = lambda dataset: {}
+
+
+def compare(
+    text: Text,
+    quantity: Quantity,
+    ones: Names,
+    others: Names | None = None,
+    *,
+    least: float = -INF,
+    most: float = INF,
+    paper: str = "",
 ) -> Claim:
-    """Pulls of `smaller` stay below `factor` times those of `larger`.
+    """A quantity of each of `ones`, with each of `others`, lies between two limits at every point.
 
     Args:
-      smaller, larger: each of the former with each of the latter.
-      at: which points along the axis, by their positions; all by default.
+      text: the claim.
+      quantity: one of those below.
+      ones, others: names of algorithms. A quantity of pairs without `others` is that of each pair
+        among `ones`.
+      least, most: the limits; the value must be clearly inside or outside of them.
+      paper: see `Claim`.
     """
-    limits = (-INF, math.log(factor))
-    return _pull_ratios(text, _pairs(smaller, larger), limits, factor, at)
-
-
-def similar_pulls(text: str, one: str, two: str, factor: float) -> Claim:
-    """Neither takes `factor` times the pulls of the other."""
-    limits = (-math.log(factor), math.log(factor))
-    return _pull_ratios(text, [(one, two)], limits, factor)
-
-
-def _pull_ratios(
-    text: str,
-    pairs: Iterable[tuple[str, str]],
-    limits: tuple[float, float],
-    factor: float,
-    at: slice = slice(None),
-) -> Claim:
-    pairs = list(pairs)
-
-    @claim_on_cells(text)
-    def find(cells: "Dataset") -> Finding:
-        cases, missing = [], measures.not_run(cells, itertools.chain(*pairs))
-        if at != slice(None):
-            missing += measures.points_not_run(cells, at)
-        for one, two in pairs:
-            found = measures.log_ratios(cells, one, two, at)
-            ratios = {
-                point: {"ratio": math.exp(x.value), **measures.error_of(x, "standard_error_of_log")}
-                for point, x in found.items()
-            }
-            verdict = all_hold(x.within(*limits) for x in found.values())
-            cases.append(Case(f"{one} / {two}", ratios, verdict))
-        return _together(cases, limit=factor)._replace(missing=missing)
-
-    return find
-
-
-def pulls_grow(
-    text: str, names: Names, *, least: float = -INF, most: float = INF, over: str | None = None
-) -> Claim:
-    """The pulls grow as a power of the axis between `least` and `most`.
-
-    Args:
-      over: an algorithm by whose pulls in the same replication they are divided, or None.
-    """
+    groups = _groups(quantity, _listed(ones), None if others is None else _listed(others))
     limits = {"least": least, "most": most}
     stated = {name: limit for name, limit in limits.items() if math.isfinite(limit)}
 
-    @claim_on_cells(text)
-    def find(cells: "Dataset") -> Finding:
-        found = {name: measures.growth(cells, name, over) for name in _listed(names)}
-        cases = [Case(n, _shown(x, "power"), x.within(least, most)) for n, x in found.items()]
-        missing = measures.not_run(cells, [*_listed(names), *([over] if over else [])])
-        together = _together(cases, **stated)._replace(missing=missing)
-        return _on_a_part(together, measures.ends_not_run(cells))
+    def find(dataset: "Dataset") -> Finding:
+        table: dict[str, Any] = {**stated, **quantity.stated(dataset)}
+        cases: list[tuple[str, Measured, Verdict]] = []
+        for group in groups:
+            name = f" {quantity.sign} ".join(group)
+            found = list(quantity.measure(dataset, *group))
+            table[name] = _by_point(found)
+            cases += [(name, one, one.within(least, most)) for one in found]
+        absent = measures.not_run(dataset, itertools.chain(*groups))
+        verdict = all_hold(one for *_, one in cases)
+        whole = Finding(table, None if absent and verdict else verdict, absent)
+        whole = whole._replace(ours=_deciding(cases, least, most))
+        points = quantity.missing(dataset)
+        if quantity.partial:
+            return _on_a_part(whole, points)
+        return whole._replace(missing=[*absent, *points])
 
-    return find
+    return Claim(text, find, paper)
 
 
-def few_errors(*, but: Sequence[str] = ()) -> Claim:
+def _groups(
+    quantity: Quantity, ones: Sequence[str], others: Sequence[str] | None
+) -> list[tuple[str, ...]]:
+    """Names that are measured together: an algorithm or a pair, but none with itself."""
+    if not quantity.sign:
+        return [(one,) for one in ones]
+    pairs = itertools.combinations(ones, 2) if others is None else itertools.product(ones, others)
+    return [pair for pair in pairs if pair[0] != pair[1]]
+
+
+def _by_point(found: Sequence[Measured]) -> Any:
+    """The numbers of a group: one table, or one for each point."""
+    if len(found) == 1 and not found[0].point:
+        return found[0].shown
+    return {one.point: one.shown for one in found}
+
+
+def _deciding(cases: Sequence[tuple[str, Measured, Verdict]], least: float, most: float) -> str:
+    """The case that is nearest to its limit, or farthest beyond it, as text."""
+    known = [case for case in cases if not math.isnan(case[1].value)]
+    if not known:
+        return ""
+    name, one, _ = min(known, key=lambda case: min(case[1].value - least, most - case[1].value))
+    where = f", {one.point}" if one.point else ""
+    return f"{name}: {measured_text({'': one.shown}).removeprefix(': ')}{where}"
+
+
+def few_errors(*, but: Sequence[str] = (), paper: str = "") -> Claim:
     """The error rate of each algorithm is at most delta.
 
     Args:
       but: algorithms that know the answer, or promise nothing: the claim is not about them.
+      paper: see `Claim`.
     """
+    text = f"The error rate of each algorithm is at most {DELTA}."
 
-    @claim_on_cells(f"The error rate of each algorithm is at most {DELTA}.")
-    def find(cells: "Dataset") -> Finding:
-        names = [str(name) for name in cells.algorithm.values if name not in but]
-        found = {name: measures.error_rate(cells, name) for name in names}
-        return _together(Case(n, x._asdict(), x.within(0.0, DELTA)) for n, x in found.items())
+    def find(dataset: "Dataset") -> Finding:
+        names = [str(name) for name in dataset.algorithm.values if name not in but]
+        return compare(text, error_rate, names, most=DELTA).find(dataset)
 
-    return find
-
-
-def error_rate_between(text: str, name: str, low: float, high: float) -> Claim:
-    """The error rate of an algorithm lies between two numbers, as far as its interval tells."""
-
-    @claim_on_cells(text)
-    def find(cells: "Dataset") -> Finding:
-        if name not in cells.algorithm:
-            return Finding({"runs": 0}, None, [name])
-        found = measures.error_rate(cells, name)
-        return Finding(found._asdict(), found.within(low, high))
-
-    return find
+    return Claim(text, find, paper)
 
 
-# Accuracy and time at a budget, over all points together that `where` leaves.
-
-
-def more_accurate(
-    text: str, ones: Names, others: Names, *, where: Where = EVERYWHERE, by: float = 0.0
+def best_of(
+    text: Text,
+    ones: Names,
+    others: Names,
+    *,
+    where: Where = EVERYWHERE,
+    by: float = 0.02,
+    paper: str = "",
 ) -> Claim:
-    """Each of `ones` is right more often than each of `others`, by more than `by`."""
-    return _accuracies(text, _pairs(ones, others), (by, INF), where, by=by)
-
-
-def similar_accuracy(
-    text: str, names: Sequence[str], *, where: Where = EVERYWHERE, within: float = 0.03
-) -> Claim:
-    """The accuracies of no two of them differ by more than `within`."""
-    pairs = list(itertools.combinations(_listed(names), 2))
-    return _accuracies(text, pairs, (-within, within), where, within=within)
-
-
-def not_less_accurate(
-    text: str, ones: Names, others: Names, *, where: Where = EVERYWHERE, by: float = 0.02
-) -> Claim:
-    """The best of `ones` is behind none of `others` by more than `by`."""
+    """The most accurate of `ones` is behind none of `others` by more than `by`."""
 
     def find(dataset: "Dataset") -> Finding:
         best = measures.most_accurate(dataset, _listed(ones), where)
-        found = more_accurate(text, best, others, where=where, by=-by).find(dataset)
+        found = compare(text, accuracy(where), best, others, least=-by).find(dataset)
         return _on_a_part(found, measures.not_run(dataset, _listed(ones)))
 
-    return Claim(text, find)
+    return Claim(text, find, paper)
 
 
-def _accuracies(
-    text: str,
-    pairs: Iterable[tuple[str, str]],
-    limits: tuple[float, float],
-    where: Where,
-    **stated: float,
-) -> Claim:
-    pairs = list(pairs)
-
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        cases = []
-        for one, two in pairs:
-            found = measures.accuracy_difference(dataset, one, two, where)
-            cases.append(Case(f"{one} - {two}", _shown(found, "difference"), found.within(*limits)))
-        missing = measures.not_run(dataset, itertools.chain(*pairs))
-        together = _together(cases, **stated)._replace(missing=missing)
-        return _on_a_part(together, measures.average_not_run(dataset, where))
-
-    return find
+def fewer_pulls(text: str, smaller: Names, larger: Names, factor: float = 1.0) -> Claim:
+    """`compare` with pulls, as plugins for version 0.2.0 write it."""
+    return compare(text, pulls(), smaller, larger, most=factor)
 
 
-def accuracy_rises(
-    text: str,
-    names: Names,
-    axis: str,
-    *,
-    start: float | None = None,
-    end: float | None = None,
-    where: Where = EVERYWHERE,
-    by: float = 0.0,
-) -> Claim:
-    """From one value of the axis to another the accuracy rises by more than `by`.
+# Quantities. Pulls and errors are those of the only instance of a sweep; pulls are compared at each
+# point of the axis, by the mean logarithm of their ratio in the same replication.
+
+
+def pulls(at: slice = slice(None)) -> Quantity:
+    """The ratio of the pulls of two algorithms.
 
     Args:
-      start, end: values of the axis; the least and the largest by default.
+      at: which points along the axis, by their positions; all by default.
     """
-    return _changes(text, names, (axis, start, end), where, (by, INF), by=by)
+
+    def measure(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
+        cells = measures.only_instance(dataset)
+        for point, found in measures.log_ratios(cells, one, other, at).items():
+            yield _ratio_of_logs(point, found)
+
+    def missing(dataset: "Dataset") -> list[str]:
+        cells = measures.only_instance(dataset)
+        return [] if at == slice(None) else measures.points_not_run(cells, at)
+
+    return Quantity(measure, "/", missing, partial=False)
 
 
-def accuracy_falls(
-    text: str,
-    names: Names,
-    axis: str,
-    *,
-    start: float | None = None,
-    end: float | None = None,
-    where: Where = EVERYWHERE,
-    by: float = 0.0,
-) -> Claim:
-    """From one value of the axis to another the accuracy falls by more than `by`."""
-    return _changes(text, names, (axis, start, end), where, (-INF, -by), by=by)
+def _ratio_of_logs(point: str, found: Estimate) -> Measured:
+    ratio = math.exp(found.value)
+
+    def within(least: float, most: float) -> Verdict:
+        return found.within(_log(least), _log(most))
+
+    shown = {"ratio": ratio, **measures.error_of(found, "standard_error_of_log")}
+    return Measured(point, shown, ratio, within)
 
 
-def accuracy_stays(
-    text: str,
-    names: Names,
-    axis: str,
-    *,
-    start: float | None = None,
-    end: float | None = None,
-    where: Where = EVERYWHERE,
-    within: float = 0.05,
-) -> Claim:
-    """From one value of the axis to another the accuracy rises by less than `within`."""
-    return _changes(text, names, (axis, start, end), where, (-INF, within), within=within)
+def _log(limit: float) -> float:
+    return math.log(limit) if limit > 0 else -INF
 
 
-def _changes(
-    text: str,
-    names: Names,
-    along: tuple[str, float | None, float | None],
-    where: Where,
-    limits: tuple[float, float],
-    **stated: float,
-) -> Claim:
-    axis, start, end = along
+def growth(over: str | None = None) -> Quantity:
+    """The power of the axis with which the pulls grow.
 
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        values = dataset[axis].values.tolist()
-        ends = (min(values) if start is None else start, max(values) if end is None else end)
-        whole = measures.whole_axis(dataset, axis)
-        wanted = [min(whole) if start is None else start, max(whole) if end is None else end]
-        cases = []
-        for name in _listed(names):
-            first, last = (measures.accuracy(dataset, name, {**where, axis: one}) for one in ends)
-            change = measures.difference_of(last, first)
-            cases.append(Case(name, _shown(change, "difference"), change.within(*limits)))
-        together = _together(cases, **dict(zip(("from", "to"), ends, strict=True)), **stated)
-        together = together._replace(missing=measures.not_run(dataset, _listed(names)))
-        return _on_a_part(together, measures.average_not_run(dataset, {**where, axis: wanted}))
+    Args:
+      over: an algorithm by whose pulls in the same replication they are divided, or None.
+    """
 
-    return find
+    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+        yield _estimated(measures.growth(measures.only_instance(dataset), name, over), "power")
+
+    def missing(dataset: "Dataset") -> list[str]:
+        absent = [] if over is None else measures.not_run(dataset, [over])
+        return absent + measures.ends_not_run(measures.only_instance(dataset))
+
+    return Quantity(measure, missing=missing)
 
 
-def slower(
-    text: str, name: str, others: Names, factor: float, *, where: Where = EVERYWHERE
-) -> Claim:
-    """`name` takes more than `factor` times the seconds of each of the others."""
+def _error_rate(dataset: "Dataset", name: str) -> Iterator[Measured]:
+    if name in dataset.algorithm:
+        found = measures.error_rate(measures.only_instance(dataset), name)
+        rate = found.errors / found.runs if found.runs else math.nan
+        yield Measured("", found._asdict(), rate, found.within)
 
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        ratios = {
-            f"{name} / {other}": measures.seconds_ratio(dataset, name, other, where)
-            for other in _listed(others)
-        }
-        known = {pair: ratio for pair, ratio in ratios.items() if ratio is not None}
-        cases = [Case(pair, ratio, ratio > factor) for pair, ratio in known.items()]
-        missing = measures.not_run(dataset, (name, *_listed(others)))
-        missing += measures.values_not_run(dataset, where)
-        return _complete(_together(cases, factor=factor), missing)
 
-    return find
+error_rate: Quantity = Quantity(_error_rate)
+
+
+def accuracy(where: Where = EVERYWHERE) -> Quantity:
+    """The difference of the accuracies of two algorithms, over all points that `where` leaves."""
+
+    def measure(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
+        yield _estimated(measures.accuracy_difference(dataset, one, other, where), "difference")
+
+    return Quantity(measure, "-", lambda dataset: measures.average_not_run(dataset, where))
+
+
+def change(
+    axis: str, start: float | None = None, end: float | None = None, where: Where = EVERYWHERE
+) -> Quantity:
+    """By how much the accuracy rises from one value of an axis to another.
+
+    Args:
+      axis: its name.
+      start, end: values of the axis; the least and the largest by default.
+      where: see `accuracy`.
+    """
+
+    def ends(values: Sequence[Any]) -> list[Any]:
+        return [min(values) if start is None else start, max(values) if end is None else end]
+
+    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+        first, last = (
+            measures.accuracy(dataset, name, {**where, axis: value})
+            for value in ends(dataset[axis].values.tolist())
+        )
+        yield _estimated(measures.difference_of(last, first), "difference")
+
+    def missing(dataset: "Dataset") -> list[str]:
+        whole = ends(measures.whole_axis(dataset, axis))
+        return measures.average_not_run(dataset, {**where, axis: whole})
+
+    def stated(dataset: "Dataset") -> Mapping[str, Any]:
+        return dict(zip(("from", "to"), ends(dataset[axis].values.tolist()), strict=True))
+
+    return Quantity(measure, "", missing, stated=stated)
+
+
+def seconds(where: Where = EVERYWHERE) -> Quantity:
+    """The seconds of one algorithm over those of another, without those for compiling."""
+
+    def measure(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
+        found = measures.seconds_ratio(dataset, one, other, where)
+        if found is not None:
+            yield Measured("", {"ratio": found}, found, lambda low, high: low < found < high)
+
+    def missing(dataset: "Dataset") -> list[str]:
+        return measures.values_not_run(dataset, where)
+
+    return Quantity(measure, "/", missing)
 
 
 # Regret and reward: each instance and point of the axes is a case of its own.
 
 
-def less_regret(text: str, ones: Names, others: Names, factor: float = 1.0) -> Claim:
-    """The final regret of each of `ones` is less than `factor` times that of each of `others`."""
-
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        cases = []
-        for one, two in _pairs(ones, others):
-            for point, curves in measures.regret_curves(dataset, one, two):
-                first, second = (curve[:, -1] for curve in curves)
-                ratio = _shown(measures.ratio_of_means(first, second), "ratio")
-                verdict = measures.mean_of(first - factor * second).below(0.0)
-                cases.append(Case(f"{one} / {two}{point}", ratio, verdict))
-        missing = measures.not_run(dataset, (*_listed(ones), *_listed(others)))
-        return _complete(_together(cases, factor=factor), missing)
-
-    return find
+def _final_regret(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
+    for point, curves in measures.regret_curves(dataset, one, other):
+        yield _ratio_of_means(point, *(curve[:, -1] for curve in curves))
 
 
-def linear_regret(text: str, names: Names, least: float = 0.85) -> Claim:
-    """Regret grows in the last half at `least` times the rate of the quarter before it."""
-    return _bends(text, names, least, lambda excess: excess.above(0.0))
+def _late_rate(dataset: "Dataset", name: str) -> Iterator[Measured]:
+    for point, (curves,) in measures.regret_curves(dataset, name):
+        rates = measures.late_and_early_rates(dataset["round"].values, curves)
+        yield _ratio_of_means(point, *rates)
 
 
-def sublinear_regret(text: str, names: Names, most: float = 0.8) -> Claim:
-    """Regret grows in the last half at less than `most` times the rate of the quarter before it.
-
-    Square roots of the rounds grow at 0.71 times the rate, logarithms at half of it.
-    """
-    return _bends(text, names, most, lambda excess: excess.below(0.0))
+def _average_reward(dataset: "Dataset", name: str) -> Iterator[Measured]:
+    for point, found in measures.average_rewards(dataset, name):
+        yield _estimated(found, "average", point)
 
 
-def _bends(text: str, names: Names, limit: float, decide: Callable[[Estimate], Verdict]) -> Claim:
-    """`decide` gets the late rate less `limit` times the early rate."""
-
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        cases = []
-        for name in _listed(names):
-            for point, (curves,) in measures.regret_curves(dataset, name):
-                late, early = measures.late_and_early_rates(dataset["round"].values, curves)
-                ratio = _shown(measures.ratio_of_means(late, early), "ratio")
-                verdict = decide(measures.mean_of(late - limit * early))
-                cases.append(Case(f"{name}{point}", ratio, verdict))
-        missing = measures.not_run(dataset, _listed(names))
-        return _complete(_together(cases, limit=limit), missing)
-
-    return find
+# The ratio of the regret of two algorithms in the end.
+final_regret: Quantity = Quantity(_final_regret, "/")
+# The rate of the regret in the last half of the rounds over that of the quarter before it: 1 where
+# regret is linear, 0.71 where it grows as a square root, 1/2 as a logarithm.
+late_rate: Quantity = Quantity(_late_rate)
+average_reward: Quantity = Quantity(_average_reward)
 
 
-def enough_reward(text: str, names: Names, least: float) -> Claim:
-    """The average reward of each is at least `least`."""
+def _ratio_of_means(point: str, first: measures.Values, second: measures.Values) -> Measured:
+    """A ratio of two means, decided by the mean of `first - limit * second`, which is exact."""
 
-    @claim(text)
-    def find(dataset: "Dataset") -> Finding:
-        cases = [
-            Case(f"{name}, {point}", _shown(found, "average"), found.above(least))
-            for name in _listed(names)
-            for point, found in measures.average_rewards(dataset, name)
-        ]
-        missing = measures.not_run(dataset, _listed(names))
-        return _complete(_together(cases, least=least), missing)
+    def below(limit: float) -> Verdict:
+        return True if limit == INF else measures.mean_of(first - limit * second).below(0.0)
 
-    return find
+    def above(limit: float) -> Verdict:
+        return True if limit == -INF else measures.mean_of(first - limit * second).above(0.0)
 
-
-def _together(cases: Iterable[Case], **stated: float) -> Finding:
-    """A claim that holds where it does in all cases, beside the limits that it states."""
-    cases = list(cases)
-    measured = {**stated, **{case.name: case.measured for case in cases}}
-    return Finding(measured, all_hold(case.verdict for case in cases))
+    found = measures.ratio_of_means(first, second)
+    shown = {"ratio": found.value, **measures.error_of(found)}
+    return Measured(
+        point, shown, found.value, lambda least, most: all_hold([above(least), below(most)])
+    )
 
 
-def _complete(found: Finding, missing: Sequence[str]) -> Finding:
-    """A finding of cases without those that were not run, which leave open what the others show."""
-    open_too = missing and found.verdict is True
-    return found._replace(verdict=None if open_too else found.verdict, missing=missing)
+def _estimated(found: Estimate, name: str, point: str = "") -> Measured:
+    shown = {name: found.value, **measures.error_of(found)}
+    return Measured(point, shown, found.value, found.within)
 
 
 def _on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
@@ -457,20 +449,11 @@ def _on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
     if not missing:
         return found
     verdict = None if found.verdict is False else found.verdict
-    return Finding(found.measured, verdict, [*found.missing, *missing])
-
-
-def _shown(found: Estimate, name: str) -> dict[str, float]:
-    return {name: found.value, **measures.error_of(found)}
+    return found._replace(verdict=verdict, missing=[*found.missing, *missing])
 
 
 def _listed(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _pairs(ones: Names, others: Names) -> list[tuple[str, str]]:
-    """Each of `ones` with each of `others`, but none with itself."""
-    return [(a, b) for a, b in itertools.product(_listed(ones), _listed(others)) if a != b]
 
 
 def _plain(value: Any) -> Any:

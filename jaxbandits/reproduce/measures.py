@@ -328,9 +328,9 @@ def regret_curves(dataset: "Dataset", *names: str) -> Iterator[tuple[str, list[C
         cells = dataset.regret.sel(point)
         found = [cells.sel(algorithm=n).transpose("replication", "round").values for n in names]
         if not any(np.isnan(curve).any() for curve in found):
-            label = [f", {point.pop('instance')}"] if dataset.sizes["instance"] > 1 else []
-            axes = [f", {name} {value}" for name, value in point.items() if name != "instance"]
-            yield "".join([*label, *axes]), found
+            label = [f"{point.pop('instance')}"] if dataset.sizes["instance"] > 1 else []
+            axes = [f"{name} {value}" for name, value in point.items() if name != "instance"]
+            yield ", ".join([*label, *axes]), found
 
 
 def late_and_early_rates(rounds: np.ndarray, curves: Curves) -> tuple[Values, Values]:

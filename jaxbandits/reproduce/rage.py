@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import algorithms, instances
-from .claims import (
-    DELTA,
-    Claim,
-    checked,
-    few_errors,
-    fewer_pulls,
-    pulls_grow,
-    similar_pulls,
-)
+from .claims import DELTA, Claim, checked, compare, few_errors, growth, pulls
 from .experiment import Builders, Experiment
 
 ANGLE, SCALE, SPHERE_DIM, CLICK_ARMS = 0.01, 2.0, 9, 40
@@ -83,29 +75,48 @@ BENCHMARK = _experiment(
     {"benchmark": partial(instances.soare, angle=ANGLE, scale=SCALE)},
     (RAGE, ADAPTIVE, RATIO, ALBA, STATIC, ORACLE, PUBLISHED),
     (
-        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every dim.", ORACLE, RAGE),
-        fewer_pulls(
-            "As published, XY-oracle takes fewer pulls than RAGE at every dim.", PUBLISHED, RAGE
+        compare(
+            "XY-oracle takes fewer pulls than RAGE at every dim.", pulls(), ORACLE, RAGE, most=1.0
         ),
-        similar_pulls(
-            "RAGE and XY-adaptive are of the same order, within 3 times.", RAGE, ADAPTIVE, 3.0
+        compare(
+            "As published, XY-oracle takes fewer pulls than RAGE at every dim.",
+            pulls(),
+            PUBLISHED,
+            RAGE,
+            most=1.0,
         ),
-        pulls_grow("XY-static grows about linearly in dim.", STATIC, least=0.65, most=1.35),
-        pulls_grow("RAGE hardly grows: by less than the square root of dim.", RAGE, most=0.5),
-        fewer_pulls(
-            "LinGapE takes fewer pulls than RAGE at the least dim.", RATIO, RAGE, at=slice(1)
+        compare(
+            "RAGE and XY-adaptive are of the same order, within 3 times.",
+            pulls(),
+            RAGE,
+            ADAPTIVE,
+            least=1 / 3.0,
+            most=3.0,
         ),
-        fewer_pulls(
+        compare("XY-static grows about linearly in dim.", growth(), STATIC, least=0.65, most=1.35),
+        compare(
+            "RAGE hardly grows: by less than the square root of dim.", growth(), RAGE, most=0.5
+        ),
+        compare(
+            "LinGapE takes fewer pulls than RAGE at the least dim.",
+            pulls(at=slice(1)),
+            RATIO,
+            RAGE,
+            most=1.0,
+        ),
+        compare(
             "LinGapE takes more pulls than RAGE at the largest dim.",
+            pulls(at=slice(-1, None)),
             RAGE,
             RATIO,
-            at=slice(-1, None),
+            most=1.0,
         ),
-        fewer_pulls(
+        compare(
             "ALBA is the worst adaptive algorithm at the least dim.",
+            pulls(at=slice(1)),
             (RAGE, ADAPTIVE, RATIO),
             ALBA,
-            at=slice(1),
+            most=1.0,
         ),
     ),
     axes={"dim": range(5, 36, 5)},
@@ -117,14 +128,29 @@ MANY_ARMS = _experiment(
     {"moderate gaps": instances.moderate_gaps},
     MANY,
     (
-        pulls_grow("LinGapE grows linearly in the number of arms.", GREEDY, least=0.9, most=1.1),
-        pulls_grow(
+        compare(
+            "LinGapE grows linearly in the number of arms.", growth(), GREEDY, least=0.9, most=1.1
+        ),
+        compare(
             "RAGE grows as a logarithm would: by less than the square root of the number of arms.",
+            growth(),
             RAGE,
             most=0.5,
         ),
-        fewer_pulls("RAGE takes fewer pulls than LinGapE at every number of arms.", RAGE, GREEDY),
-        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
+        compare(
+            "RAGE takes fewer pulls than LinGapE at every number of arms.",
+            pulls(),
+            RAGE,
+            GREEDY,
+            most=1.0,
+        ),
+        compare(
+            "XY-oracle takes fewer pulls than RAGE at every number of arms.",
+            pulls(),
+            ORACLE,
+            RAGE,
+            most=1.0,
+        ),
     ),
     axes={"num_arms": range(10_000, 30_001, 5000)},
     quick={"axes": {"num_arms": (1000,)}, "algorithms": (RAGE, GREEDY), "replications": 10},
@@ -135,10 +161,20 @@ SPHERE = _experiment(
     {f"sphere, d = {SPHERE_DIM}": partial(instances.sphere, dim=SPHERE_DIM, mix=0.0)},
     MANY,
     (
-        fewer_pulls(
-            "RAGE takes less than half the pulls of ALBA at every number of arms.", RAGE, ALBA, 0.5
+        compare(
+            "RAGE takes less than half the pulls of ALBA at every number of arms.",
+            pulls(),
+            RAGE,
+            ALBA,
+            most=0.5,
         ),
-        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
+        compare(
+            "XY-oracle takes fewer pulls than RAGE at every number of arms.",
+            pulls(),
+            ORACLE,
+            RAGE,
+            most=1.0,
+        ),
     ),
     axes={"num_arms": (250, 500, 1000, 1500, 2000)},
     quick={"axes": {"num_arms": (50,)}, "algorithms": (RAGE, ALBA), "replications": 10},
@@ -149,18 +185,37 @@ TRANSDUCTIVE = _experiment(
     {"transductive": instances.transductive},
     (RAGE, STATIC, *ORACLES),
     (
-        fewer_pulls("RAGE takes less than a tenth of the pulls of XY-static.", RAGE, STATIC, 0.1),
-        fewer_pulls(
-            "RAGE takes less than 3 times the pulls of each XY-oracle.", RAGE, ORACLES, 3.0
+        compare(
+            "RAGE takes less than a tenth of the pulls of XY-static.",
+            pulls(),
+            RAGE,
+            STATIC,
+            most=0.1,
+        ),
+        compare(
+            "RAGE takes less than 3 times the pulls of each XY-oracle.",
+            pulls(),
+            RAGE,
+            ORACLES,
+            most=3.0,
         ),
         # psi* hardly depends on d, so this is Proposition 1 too.
-        pulls_grow(
-            "XY-static grows linearly in dim, as Proposition 1 says.", STATIC, least=0.7, most=1.3
+        compare(
+            "XY-static grows linearly in dim, as Proposition 1 says.",
+            growth(),
+            STATIC,
+            least=0.7,
+            most=1.3,
         ),
-        pulls_grow("RAGE hardly grows with dim: by less than its square root.", RAGE, most=0.5),
-        pulls_grow("XY-oracle hardly grows with dim.", ORACLE, most=0.5),
-        pulls_grow(
-            "XY-oracle hardly grows with dim, rounded or as published.", ORACLES[1:], most=0.5
+        compare(
+            "RAGE hardly grows with dim: by less than its square root.", growth(), RAGE, most=0.5
+        ),
+        compare("XY-oracle hardly grows with dim.", growth(), ORACLE, most=0.5),
+        compare(
+            "XY-oracle hardly grows with dim, rounded or as published.",
+            growth(),
+            ORACLES[1:],
+            most=0.5,
         ),
     ),
     axes={"dim": (40, 80, 120, 160)},
@@ -172,14 +227,22 @@ MULTIVARIATE = _experiment(
     {"multivariate": instances.multivariate},
     MANY,
     (
-        fewer_pulls("RAGE takes less than 3 times the pulls of XY-oracle.", RAGE, ORACLE, 3.0),
-        pulls_grow(
+        compare(
+            "RAGE takes less than 3 times the pulls of XY-oracle.", pulls(), RAGE, ORACLE, most=3.0
+        ),
+        compare(
             "LinGapE, ALBA and XY-static rise with the number of factors, over XY-oracle.",
+            growth(ORACLE),
             (GREEDY, ALBA, STATIC),
             least=0.0,
-            over=ORACLE,
         ),
-        fewer_pulls("RAGE takes fewer pulls than the others.", RAGE, (GREEDY, ALBA, STATIC)),
+        compare(
+            "RAGE takes fewer pulls than the others.",
+            pulls(),
+            RAGE,
+            (GREEDY, ALBA, STATIC),
+            most=1.0,
+        ),
     ),
     replications=50,
     axes={"factors": (3, 4, 5, 6)},
@@ -197,11 +260,12 @@ CLICKS = _experiment(
     {"clicks": partial(instances.clicks, num_arms=CLICK_ARMS)},
     MANY,
     (
-        fewer_pulls(
+        compare(
             "RAGE is competitive: less than twice the pulls of each other algorithm.",
+            pulls(),
             RAGE,
             (GREEDY, ALBA, STATIC),
-            2.0,
+            most=2.0,
         ),
     ),
     # With the variance of a click, not ten times as much, with which LinGapE takes minutes.

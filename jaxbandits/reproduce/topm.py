@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import algorithms, instances
-from .claims import (
-    DELTA,
-    Claim,
-    checked,
-    error_rate_between,
-    few_errors,
-    fewer_pulls,
-    similar_pulls,
-)
+from .claims import DELTA, Claim, checked, compare, error_rate, few_errors, pulls
 from .experiment import Builders, Experiment
 
 PAPER = "Réda et al. (2021), Figure"
@@ -99,29 +91,59 @@ CLASSIC = _experiment(
     {"K = 4, m = 2": partial(instances.classic_top_m, 4, 2, angle=math.pi / 6)},
     (LUCB_LV, UGAPE, *PAIRED, GIFA_LV_LUCB, GIFA_LUCB, ALONE, STALE[GREEDY], STALE[GIFA_LUCB]),
     (
-        fewer_pulls(
+        compare(
             "m-LinGapE and LinGIFA take less than a third of the pulls of LUCB and UGapE.",
+            pulls(),
             PAIRED,
             (LUCB_LV, UGAPE),
-            1 / 3,
+            most=1 / 3,
         ),
-        similar_pulls(
-            "Greedy and optimized selection are alike, within 10%.", GREEDY, OPTIMIZED, 1.1
+        compare(
+            "Greedy and optimized selection are alike, within 10%.",
+            pulls(),
+            GREEDY,
+            OPTIMIZED,
+            least=1 / 1.1,
+            most=1.1,
         ),
-        fewer_pulls(
+        compare(
             "The greedy selection takes at least 15% fewer pulls than the largest variance.",
+            pulls(),
             GIFA,
             GIFA_LV,
-            0.85,
+            most=0.85,
         ),
-        similar_pulls(
-            "The two stopping rules are alike, within 2%: greedy.", GIFA, GIFA_LUCB, 1.02
+        compare(
+            "The two stopping rules are alike, within 2%: greedy.",
+            pulls(),
+            GIFA,
+            GIFA_LUCB,
+            least=1 / 1.02,
+            most=1.02,
         ),
-        similar_pulls(
-            "The two stopping rules are alike, within 2%: variance.", GIFA_LV, GIFA_LV_LUCB, 1.02
+        compare(
+            "The two stopping rules are alike, within 2%: variance.",
+            pulls(),
+            GIFA_LV,
+            GIFA_LV_LUCB,
+            least=1 / 1.02,
+            most=1.02,
         ),
-        similar_pulls("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
-        fewer_pulls("Paired indices take fewer pulls than individual ones.", GIFA_LV, ALONE),
+        compare(
+            "LUCB and UGapE are alike, within 5%.",
+            pulls(),
+            LUCB_LV,
+            UGAPE,
+            least=1 / 1.05,
+            most=1.05,
+        ),
+        compare(
+            "Paired indices take fewer pulls than individual ones.",
+            pulls(),
+            GIFA_LV,
+            ALONE,
+            most=1.0,
+        ),
     ),
     m=2,
     threshold="self_normalised",
@@ -134,36 +156,56 @@ STRUCTURED = _experiment(
     {"K = 3, m = 1": partial(instances.classic_top_m, 3, 1, angle=0.1)},
     (LUCB, GREEDY, GIFA, LIN_GAME, EQUAL, STALE[GREEDY], STALE[GIFA_LUCB]),
     (
-        fewer_pulls(
+        compare(
             "m-LinGapE and LinGIFA take less than a fiftieth of the pulls of LUCB.",
+            pulls(),
             (GREEDY, GIFA),
             LUCB,
-            1 / 50,
+            most=1 / 50,
         ),
-        similar_pulls("m-LinGapE and LinGIFA are alike, within 10%.", GREEDY, GIFA, 1.1),
-        fewer_pulls(
-            "m-LinGapE and LinGIFA take fewer pulls than LinGame.", (GREEDY, GIFA), LIN_GAME
+        compare(
+            "m-LinGapE and LinGIFA are alike, within 10%.",
+            pulls(),
+            GREEDY,
+            GIFA,
+            least=1 / 1.1,
+            most=1.1,
         ),
-        fewer_pulls(
-            "With the same threshold m-LinGapE takes fewer pulls than LinGame.", EQUAL, LIN_GAME
+        compare(
+            "m-LinGapE and LinGIFA take fewer pulls than LinGame.",
+            pulls(),
+            (GREEDY, GIFA),
+            LIN_GAME,
+            most=1.0,
         ),
-        similar_pulls(
-            "With the same threshold neither takes twice the pulls of the other.",
+        compare(
+            "With the same threshold m-LinGapE takes fewer pulls than LinGame.",
+            pulls(),
             EQUAL,
             LIN_GAME,
-            2.0,
+            most=1.0,
         ),
-        error_rate_between(
+        compare(
+            "With the same threshold neither takes twice the pulls of the other.",
+            pulls(),
+            EQUAL,
+            LIN_GAME,
+            least=1 / 2.0,
+            most=2.0,
+        ),
+        compare(
             "m-LinGapE errs in 4.4% of the runs (Table 3; here between 2% and 8%).",
+            error_rate,
             GREEDY,
-            0.02,
-            0.08,
+            least=0.02,
+            most=0.08,
         ),
-        error_rate_between(
+        compare(
             "With the stale test m-LinGapE errs in 4.4% of the runs (between 2% and 8%).",
+            error_rate,
             STALE[GREEDY],
-            0.02,
-            0.08,
+            least=0.02,
+            most=0.08,
         ),
     ),
     m=1,
@@ -184,20 +226,31 @@ DRUGS = _experiment(
     {"ten drugs": instances.drugs},
     (LUCB, LUCB_LV, UGAPE, *PAIRED, ALONE, STALE[GREEDY], STALE[LUCB]),
     (
-        fewer_pulls(
+        compare(
             "Paired indices take less than 55% of the pulls of LUCB and UGapE.",
+            pulls(),
             PAIRED,
             (LUCB, LUCB_LV, UGAPE),
-            0.55,
+            most=0.55,
         ),
-        fewer_pulls(
+        compare(
             "Paired indices take less than 55% of the pulls of individual ones.",
+            pulls(),
             PAIRED,
             ALONE,
-            0.55,
+            most=0.55,
         ),
-        fewer_pulls("All that have paired indices are alike, within 2%.", PAIRED, PAIRED, 1.02),
-        similar_pulls("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
+        compare(
+            "All that have paired indices are alike, within 2%.", pulls(), PAIRED, PAIRED, most=1.02
+        ),
+        compare(
+            "LUCB and UGapE are alike, within 5%.",
+            pulls(),
+            LUCB_LV,
+            UGAPE,
+            least=1 / 1.05,
+            most=1.05,
+        ),
     ),
     m=5,
     threshold="heuristic",

@@ -22,6 +22,7 @@ class Claim(NamedTuple):
     sign: str
     kind: str
     claim: str
+    paper: str
     measured: str
 
 
@@ -46,7 +47,14 @@ def claims_of(found: Sequence[ClaimRow], replications: float) -> Claims | None:
     for verdict, sign, kind in VERDICTS:
         mine = [one for one in found if _verdict_of(one) == verdict]
         rows += [
-            Claim(verdict, sign, kind, x["claim"], measured_text(x["measured"], replications))
+            Claim(
+                verdict,
+                sign,
+                kind,
+                x["claim"],
+                x.get("paper", ""),
+                measured_text(x["measured"], replications),
+            )
             for x in mine
         ]
         counts += [f"{len(mine)} {_plural(verdict, len(mine))}"] if mine else []

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ... import instances
-from ..claims import checked, in_the_end, less_regret, linear_regret, sublinear_regret
+from ..claims import checked, compare, final_regret, in_the_end, late_rate
 from ..experiment import Experiment, from_files
 from .images import IMAGES
 
@@ -24,31 +24,59 @@ TSL_USED, FPL_USED, GLM_UCB_USED, UCB_GLM_USED = (
 DIMS = (5, 10, 20)
 
 CLAIMS = (
-    less_regret(
-        "With theory constants GLM-TSL and GLM-FPL are ahead of GLM-UCB.", (TSL, FPL), GLM_UCB
+    compare(
+        "With theory constants GLM-TSL and GLM-FPL are ahead of GLM-UCB.",
+        final_regret,
+        (TSL, FPL),
+        GLM_UCB,
+        most=1.0,
     ),
-    less_regret(
-        "With theory constants UCB-GLM is ahead of GLM-TSL and GLM-FPL.", UCB_GLM, (TSL, FPL)
+    compare(
+        "With theory constants UCB-GLM is ahead of GLM-TSL and GLM-FPL.",
+        final_regret,
+        UCB_GLM,
+        (TSL, FPL),
+        most=1.0,
     ),
-    linear_regret(
-        "Informal GLM-UCB and UCB-GLM fail: their regret is linear.", (GLM_UCB_USED, UCB_GLM_USED)
+    compare(
+        "Informal GLM-UCB and UCB-GLM fail: their regret is linear.",
+        late_rate,
+        (GLM_UCB_USED, UCB_GLM_USED),
+        least=0.85,
     ),
-    sublinear_regret("Regret of informal GLM-TSL and GLM-FPL is sublinear.", (TSL_USED, FPL_USED)),
-    less_regret(
+    compare(
+        "Regret of informal GLM-TSL and GLM-FPL is sublinear.",
+        late_rate,
+        (TSL_USED, FPL_USED),
+        most=0.8,
+    ),
+    compare(
         "Informal GLM-TSL and GLM-FPL are ahead of informal GLM-UCB and UCB-GLM.",
+        final_regret,
         (TSL_USED, FPL_USED),
         (GLM_UCB_USED, UCB_GLM_USED),
+        most=1.0,
     ),
-    less_regret(
+    compare(
         "Informal GLM-TSL and GLM-FPL are ahead of all with theory constants.",
+        final_regret,
         (TSL_USED, FPL_USED),
         (TSL, FPL, GLM_UCB, UCB_GLM),
+        most=1.0,
     ),
-    less_regret(
-        "GLM-FPL is of the quality of GLM-TSL with theory constants (within 25%).", FPL, TSL, 1.25
+    compare(
+        "GLM-FPL is of the quality of GLM-TSL with theory constants (within 25%).",
+        final_regret,
+        FPL,
+        TSL,
+        most=1.25,
     ),
-    less_regret(
-        "GLM-FPL is of the quality of GLM-TSL, informal (within 25%).", FPL_USED, TSL_USED, 1.25
+    compare(
+        "GLM-FPL is of the quality of GLM-TSL, informal (within 25%).",
+        final_regret,
+        FPL_USED,
+        TSL_USED,
+        most=1.25,
     ),
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import xarray
 
 from ... import instances
-from ..claims import checked, enough_reward, in_the_end, less_regret
+from ..claims import average_reward, checked, compare, final_regret, in_the_end
 from ..experiment import Builders, Experiment, from_files
 
 if TYPE_CHECKING:
@@ -66,10 +66,28 @@ def _stands_in(folder: Path | None) -> str:
 
 
 CLAIMS = (
-    enough_reward("DeepFPL learns nearly optimal policies: an average reward of 0.5.", DEEP, 0.5),
-    less_regret("DeepFPL is ahead of DeepFL, which does not explore.", DEEP, PLAIN),
-    less_regret("DeepFPL is ahead of repGLM-FPL, however long that learns first.", DEEP, REP),
-    enough_reward("All learn: they are ahead of random choices (0.3).", (DEEP, PLAIN, *REP), 0.3),
+    compare(
+        "DeepFPL learns nearly optimal policies: an average reward of 0.5.",
+        average_reward,
+        DEEP,
+        least=0.5,
+    ),
+    compare(
+        "DeepFPL is ahead of DeepFL, which does not explore.", final_regret, DEEP, PLAIN, most=1.0
+    ),
+    compare(
+        "DeepFPL is ahead of repGLM-FPL, however long that learns first.",
+        final_regret,
+        DEEP,
+        REP,
+        most=1.0,
+    ),
+    compare(
+        "All learn: they are ahead of random choices (0.3).",
+        average_reward,
+        (DEEP, PLAIN, *REP),
+        least=0.3,
+    ),
 )
 IMAGES = Experiment(
     title="Neural bandits on labelled images, Kveton et al. (2020), Figure 2",

@@ -13,17 +13,7 @@ from typing import Any
 
 from ... import instances
 from ...instances.data.local_files import CAR_FILE, MOTOR_FILES
-from ..claims import (
-    Claim,
-    accuracy_falls,
-    accuracy_rises,
-    accuracy_stays,
-    checked,
-    more_accurate,
-    not_less_accurate,
-    similar_accuracy,
-    slower,
-)
+from ..claims import Claim, accuracy, best_of, change, checked, compare, seconds
 from ..experiment import Builders, Experiment, from_files
 from .bounds import BOUNDS
 
@@ -47,38 +37,38 @@ def _figure(title: str, files: list[str], *claims: Claim, **rest: Any) -> Experi
 STATIC = _figure(
     f"Independent arms, {PAPER} 1",
     ["fig1"],
-    similar_accuracy(
+    compare(
         "All forms of GSE are alike: they are sequential halving here.",
+        accuracy(),
         (LIN, FWG, GREEDY, WYNN, HALVING),
+        least=-0.03,
+        most=0.03,
     ),
-    more_accurate(
+    compare(
         "LinUCB is best for small gaps (0.01 to 0.05).",
+        accuracy({**NOISY, "gap": [0.01, 0.03, 0.05]}),
         UCB,
         (LIN, FWG, OD, PEACE, BAYES, GAPE, GAPE_GREEDY),
-        where={**NOISY, "gap": [0.01, 0.03, 0.05]},
+        least=0.0,
     ),
-    more_accurate(
+    compare(
         "GSE is ahead of all but LinUCB for the largest gap of the paper (0.3).",
+        accuracy({**NOISY, "gap": 0.3}),
         LIN,
         (OD, PEACE, BAYES, GAPE, GAPE_GREEDY),
-        where={**NOISY, "gap": 0.3},
+        least=0.0,
     ),
-    accuracy_stays(
+    compare(
         "BayesGap, LinGapE and Peace do not gain from a gap of 0.3 instead of 0.01 (under 5%).",
+        change("gap", start=0.01, end=0.3, where=NOISY),
         (BAYES, GAPE, PEACE),
-        "gap",
-        start=0.01,
-        end=0.3,
-        where=NOISY,
+        most=0.05,
     ),
-    accuracy_rises(
+    compare(
         "With less noise GSE gains more than 30% from a gap of 0.3 instead of 0.01.",
+        change("gap", start=0.01, end=0.3, where=QUIET),
         (LIN, FWG),
-        "gap",
-        start=0.01,
-        end=0.3,
-        where=QUIET,
-        by=0.3,
+        least=0.3,
     ),
     quick={"algorithms": (LIN, HALVING, UCB), "axes": {"gap": (0.3, 1.0)}, "replications": 200},
 )
@@ -86,39 +76,54 @@ STATIC = _figure(
 ADAPTIVE = _figure(
     f"K = dim + 1 arms, the last almost the best, {PAPER} 2",
     ["fig2"],
-    more_accurate(
+    compare(
         "LinGapE is best for few arms (dim = 7).",
+        accuracy({"dim": 7}),
         (GAPE, GAPE_GREEDY),
         (LIN, FWG, GREEDY, WYNN, OD, PEACE, BAYES, UCB),
-        where={"dim": 7},
+        least=0.0,
     ),
-    more_accurate(
+    compare(
         "GSE-Lin-FWG is second for few arms (dim = 7).",
+        accuracy({"dim": 7}),
         FWG,
         (GREEDY, WYNN, OD, PEACE, BAYES, UCB),
-        where={"dim": 7},
+        least=0.0,
     ),
-    more_accurate(
+    compare(
         "GSE-Lin-FWG is best for many arms (dim = 127).",
+        accuracy({"dim": 127}),
         FWG,
         (GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
-        where={"dim": 127},
+        least=0.0,
     ),
-    accuracy_falls("LinGapE gets worse with more arms.", (GAPE, GAPE_GREEDY), "dim"),
-    more_accurate(
-        "BayesGap is poor: behind all others.", (LIN, FWG, GREEDY, WYNN, GAPE, UCB), BAYES
+    compare("LinGapE gets worse with more arms.", change("dim"), (GAPE, GAPE_GREEDY), most=0.0),
+    compare(
+        "BayesGap is poor: behind all others.",
+        accuracy(),
+        (LIN, FWG, GREEDY, WYNN, GAPE, UCB),
+        BAYES,
+        least=0.0,
     ),
-    more_accurate("Peace is behind all forms of GSE.", (LIN, FWG, GREEDY, WYNN), PEACE),
-    slower(
+    compare(
+        "Peace is behind all forms of GSE.", accuracy(), (LIN, FWG, GREEDY, WYNN), PEACE, least=0.0
+    ),
+    compare(
         "Peace takes more than ten times the time of any other (dim = 15).",
+        seconds({"dim": 15}),
         PEACE,
         (LIN, FWG, GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
-        10.0,
-        where={"dim": 15},
+        least=10.0,
     ),
-    similar_accuracy("The D-optimal design does as well as FWG.", (D, FWG)),
-    similar_accuracy(
-        "FWG is as good as equal shares, which it does not leave here.", (LIN, FWG), within=0.01
+    compare(
+        "The D-optimal design does as well as FWG.", accuracy(), (D, FWG), least=-0.03, most=0.03
+    ),
+    compare(
+        "FWG is as good as equal shares, which it does not leave here.",
+        accuracy(),
+        (LIN, FWG),
+        least=-0.01,
+        most=0.01,
     ),
     quick={
         "algorithms": (LIN, FWG, GREEDY, GAPE_GREEDY, UCB, PEACE),
@@ -130,13 +135,26 @@ ADAPTIVE = _figure(
 SPHERE = _figure(
     f"Arms on a sphere, {PAPER} 3",
     ["fig3"],
-    similar_accuracy("The G-optimal designs are alike.", (FWG, GREEDY, WYNN, D)),
-    more_accurate("FWG is best among the forms of GSE.", FWG, (LIN, GREEDY, WYNN, D)),
-    accuracy_falls("LinGapE gets worse with more arms.", GAPE_GREEDY, "num_arms"),
-    accuracy_falls(
-        "OD-LinBAI gets worse beyond 55 arms, dim (dim + 1) / 2.", OD, "num_arms", start=32
+    compare(
+        "The G-optimal designs are alike.",
+        accuracy(),
+        (FWG, GREEDY, WYNN, D),
+        least=-0.03,
+        most=0.03,
     ),
-    more_accurate("GSE-Lin-FWG is ahead of OD-LinBAI for many arms.", FWG, OD, where=LARGE_K),
+    compare(
+        "FWG is best among the forms of GSE.", accuracy(), FWG, (LIN, GREEDY, WYNN, D), least=0.0
+    ),
+    compare("LinGapE gets worse with more arms.", change("num_arms"), GAPE_GREEDY, most=0.0),
+    compare(
+        "OD-LinBAI gets worse beyond 55 arms, dim (dim + 1) / 2.",
+        change("num_arms", start=32),
+        OD,
+        most=0.0,
+    ),
+    compare(
+        "GSE-Lin-FWG is ahead of OD-LinBAI for many arms.", accuracy(LARGE_K), FWG, OD, least=0.0
+    ),
     quick={
         "algorithms": (LIN, FWG, OD, GAPE_GREEDY),
         "axes": {"num_arms": (8, 32), "per_arm": (20,)},
@@ -147,27 +165,43 @@ SPHERE = _figure(
 LOGISTIC = _figure(
     f"Logistic rewards, {PAPER} 4",
     ["fig4"],
-    more_accurate("GSE-Log is ahead of GSE-Lin.", LOG, LIN),
-    more_accurate("GSE-Log-FWG is ahead of GSE-Lin-FWG.", LOG_FWG, FWG),
-    more_accurate(
+    compare("GSE-Log is ahead of GSE-Lin.", accuracy(), LOG, LIN, least=0.0),
+    compare("GSE-Log-FWG is ahead of GSE-Lin-FWG.", accuracy(), LOG_FWG, FWG, least=0.0),
+    compare(
         "GSE-Log is ahead of GSE-Lin where arms depend on each other (dim = 5, 7).",
+        accuracy({"dim": [5, 7]}),
         LOG,
         LIN,
-        where={"dim": [5, 7]},
+        least=0.0,
     ),
-    similar_accuracy(
+    compare(
         "GSE-Log is GSE-Lin where arms are independent (dim = 10, 12).",
+        accuracy({"dim": [10, 12]}),
         (LOG, LIN),
-        where={"dim": [10, 12]},
-        within=0.01,
+        least=-0.01,
+        most=0.01,
     ),
-    more_accurate("FWG is ahead of equal shares in the logistic model.", LOG_FWG, LOG),
-    more_accurate("FWG is ahead of equal shares in the linear model.", FWG, LIN),
-    more_accurate("UCB-GLM is poor: behind all others.", (LOG, LOG_FWG, LIN, FWG, BAYES), UCB_GLM),
-    more_accurate(
-        "BayesGap is behind GSE with 50 pulls an arm.", (LOG, LOG_FWG), BAYES, where={"per_arm": 50}
+    compare(
+        "FWG is ahead of equal shares in the logistic model.", accuracy(), LOG_FWG, LOG, least=0.0
     ),
-    accuracy_rises("GSE gains from a larger budget.", (LOG, LOG_FWG, LIN, FWG), "per_arm", by=0.05),
+    compare("FWG is ahead of equal shares in the linear model.", accuracy(), FWG, LIN, least=0.0),
+    compare(
+        "UCB-GLM is poor: behind all others.",
+        accuracy(),
+        (LOG, LOG_FWG, LIN, FWG, BAYES),
+        UCB_GLM,
+        least=0.0,
+    ),
+    compare(
+        "BayesGap is behind GSE with 50 pulls an arm.",
+        accuracy({"per_arm": 50}),
+        (LOG, LOG_FWG),
+        BAYES,
+        least=0.0,
+    ),
+    compare(
+        "GSE gains from a larger budget.", change("per_arm"), (LOG, LOG_FWG, LIN, FWG), least=0.05
+    ),
     quick={
         "algorithms": (LOG, LIN, UCB_GLM),
         "axes": {"dim": (5, 12), "per_arm": (10, 50)},
@@ -210,25 +244,27 @@ def _stands_in(folder: Path | None) -> str:
 DATA = _figure(
     f"The dearest car and the hottest motor, {PAPER} 5",
     ["fig5a", "fig5b"],
-    not_less_accurate(
+    best_of(
         "Cars: a form of GSE is best, or level with LinGapE-Greedy.",
         (LIN, FWG, GREEDY, WYNN),
         (OD, PEACE, BAYES, GAPE_GREEDY, UCB),
         where={"instance": "cars"},
     ),
-    not_less_accurate(
+    best_of(
         "Cars: a form of GSE is best among all but BayesGap.",
         (LIN, FWG, GREEDY, WYNN),
         (OD, PEACE, GAPE_GREEDY, UCB),
         where={"instance": "cars"},
     ),
-    not_less_accurate(
+    best_of(
         "Motor: a form of GSE is best, or level with LinGapE-Greedy.",
         (LIN, FWG, GREEDY, WYNN),
         (OD, PEACE, BAYES, GAPE_GREEDY, UCB),
         where={"instance": "motor"},
     ),
-    accuracy_rises("GSE gains from a larger budget.", (LIN, FWG, GREEDY, WYNN), "per_arm", by=0.05),
+    compare(
+        "GSE gains from a larger budget.", change("per_arm"), (LIN, FWG, GREEDY, WYNN), least=0.05
+    ),
     from_folder=_from_folder,
     stand_in=_stands_in,
     quick={
@@ -239,17 +275,15 @@ DATA = _figure(
 )
 
 AGAINST_OD = (
-    more_accurate(
+    compare(
         "GSE is ahead of OD-LinBAI for budget = 100 and many arms (num_arms = 32, 64).",
+        accuracy({"budget": 100, "num_arms": [32, 64]}),
         FWG,
         OD,
-        where={"budget": 100, "num_arms": [32, 64]},
+        least=0.0,
     ),
-    more_accurate(
-        "OD-LinBAI is ahead of GSE for budget = 500.",
-        OD,
-        FWG,
-        where={"budget": 500},
+    compare(
+        "OD-LinBAI is ahead of GSE for budget = 500.", accuracy({"budget": 500}), OD, FWG, least=0.0
     ),
 )
 QUICK_6 = {
@@ -263,7 +297,13 @@ SPHERE_OD = _figure(
 SPHERE_OD_PER_ARM = _figure(
     f"GSE and OD-LinBAI on a sphere, budgets per arm, {PAPER} 6",
     ["fig6_per_arm"],
-    similar_accuracy("With so many pulls both are alike, within 2%.", (FWG, OD), within=0.02),
+    compare(
+        "With so many pulls both are alike, within 2%.",
+        accuracy(),
+        (FWG, OD),
+        least=-0.02,
+        most=0.02,
+    ),
     quick={
         "algorithms": (LIN, OD),
         "axes": {"num_arms": (8, 16), "per_arm": (100,)},
@@ -275,14 +315,15 @@ FWG_25, OD_25 = "GSE-Lin-FWG, 25 K pulls", "OD-LinBAI, 25 K pulls"
 CORNER = _figure(
     f"Two dimensions and 25 pulls, {PAPER} 7",
     ["fig7"],
-    more_accurate(
+    compare(
         "OD-LinBAI is clearly better: by more than 10% from three arms on.",
+        accuracy(),
         OD,
         (LIN, FWG),
-        by=0.1,
+        least=0.1,
     ),
-    more_accurate("With 25 pulls an arm OD-LinBAI is still ahead.", OD_25, FWG_25),
-    accuracy_falls("GSE gets worse with more arms.", (LIN, FWG), "num_arms", by=0.2),
+    compare("With 25 pulls an arm OD-LinBAI is still ahead.", accuracy(), OD_25, FWG_25, least=0.0),
+    compare("GSE gets worse with more arms.", change("num_arms"), (LIN, FWG), most=-0.2),
     quick={"algorithms": (LIN, OD), "axes": {"num_arms": (3, 12)}, "replications": 200},
 )
 
@@ -290,7 +331,7 @@ ETAS = tuple(f"η = {eta}" for eta in ("2", "3", "4", "K"))
 ETA = _figure(
     "How fast GSE eliminates, on the arms of Figure 2 of Azizi et al. (2022)",
     ["eta"],
-    not_less_accurate("η = 2 is best, or within 2% of it.", ETAS[:1], ETAS[1:]),
+    best_of("η = 2 is best, or within 2% of it.", ETAS[:1], ETAS[1:]),
     quick={"axes": {"dim": (7,), "per_arm": (20,)}, "replications": 200},
 )
 
