@@ -133,7 +133,7 @@ def _checked_trace(whole, args, traces, rest):
     began = time.monotonic()
     first = _traced(whole, watch, args, traces)
     second = None
-    if first.digest not in _confirmed or any(kind != CLOCK for _, kind in watch.made):
+    if watch.made or first.digest not in _confirmed:
         watch.made.clear()  # what is made once is a table: by a module that is imported, in a cache
         second = _traced(whole, watch, args, TraceCache())
     for name, generator in _without_others(watch.used, time.monotonic() - began):
@@ -150,10 +150,11 @@ def _checked_trace(whole, args, traces, rest):
         for name in (name for name, noted in watch.made if noted == kind):
             if kind == ENTROPY or name.endswith(ANEW):
                 raise ValueError(f"{name} {does}. {FROZEN}. {_right_form(name)}")
-    if second is not None and any(kind == CLOCK for _, kind in watch.made):
-        for back in BACK:
-            if (name := _by_clock(whole, watch, args, first, rest, back)) is not None:
-                raise ValueError(f"{name} {BY_CLOCK}. {FROZEN}. {_right_form(name)}")
+    if readers := [name for name, kind in watch.made if kind == CLOCK]:
+        found = _first_by_clock(whole, watch, args, first)
+        if found is not None:  # a constant of the constructor shows in init too
+            name = found if found in readers else readers[0]
+            raise ValueError(f"{name} {BY_CLOCK}. {FROZEN}. {_right_form(name)}")
     return first
 
 
@@ -189,16 +190,17 @@ def _check_keys(closed: ClosedJaxpr, number: int) -> None:
             )
 
 
-def _by_clock(whole, watch, args, first, rest, back):
-    """The name of a function that is another one where clocks are so much behind, or None."""
-    try:
-        with clocks_put_back(back):
-            trace = _traced(whole, watch, args, TraceCache())
-    except Exception:  # of a function that has never met such a time, which says nothing
-        return None
-    if trace.digest == first.digest:
-        return None
-    return _first_difference(first.jaxpr, trace.jaxpr) or rest
+def _first_by_clock(whole, watch, args, first):
+    """The first function that is another one where clocks are behind, "" for the rest, or None."""
+    for back in BACK:
+        try:
+            with clocks_put_back(back):
+                trace = _traced(whole, watch, args, TraceCache())
+        except Exception:  # of a function that has never met such a time: no answer
+            continue
+        if trace.digest != first.digest:
+            return _first_difference(first.jaxpr, trace.jaxpr) or ""
+    return None
 
 
 def _right_form(name):
@@ -346,9 +348,7 @@ def _frozen(found: Findings) -> Iterator[tuple[str, str]]:
             yield name, path[-1].primitive.name
 
 
-def _follow(
-    jaxpr: Jaxpr, known: Sequence[bool], path: Equations, found: Findings
-) -> list[bool]:
+def _follow(jaxpr: Jaxpr, known: Sequence[bool], path: Equations, found: Findings) -> list[bool]:
     """Which results depend on no argument, given which arguments do not; adds to `found`."""
     fixed = dict(zip(jaxpr.invars, known, strict=True)) | dict.fromkeys(jaxpr.constvars, True)
 
