@@ -18,6 +18,7 @@ import threading
 import time
 import uuid
 import weakref
+from datetime import datetime as Datetime
 from os import urandom
 from pathlib import Path
 from time import time as now
@@ -202,10 +203,11 @@ REFUSED = {
         made(lambda key, state: jax.lax.rng_uniform(0.0, 1.0, ())),
         ASK + "draws by no key, as jax.lax.rng_uniform",
     ),
-    "whole seconds": (made(lambda key, state: int(time.time()) % 2), ASK + SECONDS),
-    "a name for a clock": (made(lambda key, state: int(now()) % 2), ASK + SECONDS),
-    "a half of a second": (made(lambda key, state: float(now() % 1 < 0.5)), ASK + SECONDS),
+    "whole seconds": (made(lambda key, state: int(time.time()) % 60), ASK + SECONDS),
+    "a name for a clock": (made(lambda key, state: int(now()) % 60), ASK + SECONDS),
     "today": (made(lambda key, state: datetime.date.today().day), ASK + SECONDS),
+    "a second of now": (made(lambda key, state: datetime.datetime.now().second), ASK + SECONDS),
+    "a name for a date": (made(lambda key, state: Datetime.utcnow().minute), ASK + SECONDS),
     "the month": (made(tell=lambda state: time.localtime().tm_mon), f"mine: its tell {SECONDS}"),
     "a seed by a clock": (
         made(whole=lambda: default_rng(int(time.time())).normal()),
@@ -336,7 +338,7 @@ class ByClock(Simulator):
 
 
 class BySeconds(Simulator):
-    noise = staticmethod(lambda key: now() // 60 % 2)
+    noise = staticmethod(lambda key: now() // 60 % 60)
 
 
 class BySeed(Simulator):
@@ -434,6 +436,8 @@ NOTED = {
     lambda: time.ctime(): {new_generators.CLOCK},
     lambda: time.ctime(0.0): set(),
     lambda: datetime.date.today(): {new_generators.CLOCK},
+    lambda: Datetime.today() - datetime.datetime.now(): {new_generators.CLOCK},
+    lambda: Datetime.fromtimestamp(0) - datetime.datetime(2000, 1, 1): set(),
     lambda: logging.makeLogRecord({}): set(),  # Python reads it
     lambda: OF_NUMPY.normal() + OF_PYTHON.random() + np.random.rand(): set(),
     lambda: tempfile.mktemp(): set(),  # of Python, for itself
@@ -450,7 +454,10 @@ def test_what_a_function_makes_is_noted():
 
 
 def test_what_notes_new_generators_is_put_back_and_hears_its_thread_alone():
-    names = lambda: (random.Random.seed, random._urandom, os.urandom, random.seed, time.time, now)  # noqa: E731
+    names = lambda: (  # noqa: E731
+        *(random.Random.seed, random._urandom, os.urandom, random.seed, time.time, now),
+        *(Datetime, datetime),
+    )
     before = names()
     notes, over = [], threading.Event()
 
@@ -509,11 +516,16 @@ def test_generators_are_known_before_and_after_they_become_old():
 def test_clocks_are_behind_for_functions_of_users_alone_and_not_for_ever():
     """One that waits for a moment that is known from outside goes on."""
     behind, day = [], 86_400 * 10**9
-    begin = time.time()
+    begin, datetime_of_python = time.time(), Datetime
     with noting(behind.append), clocks_put_back(day):
         assert begin - 86_401 < now() < begin - 86_390
         assert time.localtime(begin) == time.localtime(begin)
         assert logging.makeLogRecord({}).created >= begin
+        today, parsed = Datetime.now(), Datetime.fromisoformat("2000-01-01")
+        assert datetime.datetime.fromtimestamp(begin) - today > datetime.timedelta(hours=23)
+        assert {type(today), type(parsed), type(Datetime(2000, 1, 1))} == {datetime_of_python}
+        assert isinstance(parsed, Datetime)
+        assert issubclass(datetime_of_python, datetime.datetime)
         while time.time() < begin:
             pass
     assert now() >= begin

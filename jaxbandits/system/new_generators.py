@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from . import clocks
 from .user_files import is_foreign, is_own_code
 
 Function: TypeAlias = Callable[..., Any]
@@ -36,8 +37,6 @@ CLOCK: str = "clock"
 PYTHON: str = str(Path(os.__file__).parent) + os.sep
 # Of NumPy: `copy` and the like of its generators have a frame.
 RANDOM: tuple[str, ...] = ("numpy.random",)
-CLOCKS: tuple[str, ...] = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
-DATES: tuple[str, ...] = ("localtime", "gmtime", "ctime")  # of now where none is given
 # A loop that waits for a moment known from outside would go on for as long as a clock is put back.
 MOST_PUT_BACK = 1000
 # Parts of the name of a file that is no user's: most modules are, and to resolve them takes long.
@@ -46,7 +45,7 @@ NOT_OF_USERS: tuple[str, ...] = (f"{os.sep}site-packages{os.sep}", PYTHON)
 _notes = threading.local()  # `to`: who is told in this thread; `back`: nanoseconds; `put_back`
 _one_at_a_time = threading.Lock()
 _users = 0  # blocks of `replaced` in all threads
-_replaced: list[tuple[Any, str, Function, Function]] = []  # owner, name, before, in its place
+_replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, before, in its place
 
 
 @contextlib.contextmanager
@@ -87,7 +86,7 @@ def _enter():
         _users += 1
         if _users > 1:
             return
-        found: dict[int, Function] = {}  # in place of what has this id
+        found = clocks.of_datetime(_back)  # in place of what has this id
         for owner, name, function, noted in itertools.chain(_all_noted(), _of_users(found)):
             found[id(function)] = noted
             setattr(owner, name, noted)
@@ -111,13 +110,8 @@ def _all_noted() -> Iterator[tuple[Any, str, Function, Function]]:
     for owner, name, kind in _makers():
         function = getattr(owner, name)
         yield owner, name, function, _noted(function, kind)
-    for name in (*CLOCKS, *(f"{name}_ns" for name in CLOCKS)):
-        if hasattr(time, name):  # `thread_time` is not everywhere
-            function = getattr(time, name)
-            yield time, name, function, _put_back(function, name.endswith("_ns"))
-    for name in DATES:
-        function = getattr(time, name)
-        yield time, name, function, _of_now(function)
+    for name, clock, behind in clocks.of_time(_back):
+        yield time, name, clock, behind
 
 
 def _of_users(found):
@@ -184,28 +178,6 @@ def _noted(function: Function, kind: Kind) -> Function:
             _notes.to = note
 
     return call
-
-
-def _put_back(clock: Function, in_nanoseconds: bool) -> Function:
-    """A clock, which is noted and put back where a user's function reads it itself."""
-
-    @functools.wraps(clock)
-    def read() -> Any:
-        back = _back(sys._getframe(1))
-        return clock() - (back if in_nanoseconds else back / 1e9)
-
-    return read
-
-
-def _of_now(date: Function) -> Function:
-    """The same for a date in words or parts."""
-
-    @functools.wraps(date)
-    def read(seconds: float | None = None) -> Any:
-        back = 0 if seconds is not None else _back(sys._getframe(1))
-        return date(time.time() - back / 1e9 if back else seconds)
-
-    return read
 
 
 def _back(frame):
