@@ -18,13 +18,13 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from . import clocks
-from .user_files import is_foreign, is_own_code
+from .user_files import INSTALLED, is_foreign, is_own_code
 
 Function: TypeAlias = Callable[..., Any]
 Note: TypeAlias = Callable[[str], None]  # is given one of the four below
@@ -40,7 +40,7 @@ RANDOM: tuple[str, ...] = ("numpy.random",)
 # A loop that waits for a moment known from outside would go on for as long as a clock is put back.
 MOST_PUT_BACK = 1000
 # Parts of the name of a file that is no user's: most modules are, and to resolve them takes long.
-NOT_OF_USERS: tuple[str, ...] = (f"{os.sep}site-packages{os.sep}", PYTHON)
+NOT_OF_USERS: tuple[str, ...] = (*(f"{os.sep}{folder}{os.sep}" for folder in INSTALLED), PYTHON)
 
 _notes = threading.local()  # `to`: who is told in this thread; `back`: nanoseconds; `put_back`
 _one_at_a_time = threading.Lock()
@@ -100,7 +100,7 @@ def _leave():
         if _users > 0:
             return
         for owner, name, function, noted in _replaced:
-            if getattr(owner, name) is noted:  # and nobody has replaced it meanwhile
+            if getattr(owner, name, None) is noted:  # and nobody has replaced it meanwhile
                 setattr(owner, name, function)
         _replaced.clear()
 
@@ -117,8 +117,10 @@ def _all_noted() -> Iterator[tuple[Any, str, Function, Function]]:
 def _of_users(found):
     """The same under names of modules of a user; `found`: all of it, by the id of the function."""
     for name, module in list(sys.modules.items()):
+        if type(module) is not ModuleType:  # but imported when an attribute of it is read
+            continue
         file = str(getattr(module, "__file__", ""))
-        if module is None or any(x in file for x in NOT_OF_USERS) or is_foreign(name):
+        if any(x in file for x in NOT_OF_USERS) or is_foreign(name):
             continue
         for variable, value in list(vars(module).items()):
             if (noted := found.get(id(value))) is not None:
