@@ -9,6 +9,7 @@ import numpy as np
 
 from ..estimates import rounded
 from ..parameters import require
+from ..real_numbers import fault
 from ..show.canvas import (
     Scale,
     Width,
@@ -106,6 +107,7 @@ def figure(
       ValueError: a quantity is unknown, or the dataset lacks what it is computed from.
     """
     check_scale(scale)
+    require(title is None or isinstance(title, str), "title must be text or None", title)
     dataset = complete(dataset)
     rows, along, others = layout(dataset, quantities)
     panels = _panels(dataset, others, dataset if whole is None else whole, named)
@@ -246,14 +248,18 @@ class _Panel(NamedTuple):
 
 def _checked(dataset: "Dataset", quantities: Sequence[str]) -> list[str]:
     """The quantities that are asked for, all of which can be drawn."""
-    listed = not isinstance(quantities, str) and bool(quantities)
-    require(listed, "quantities must be a list of names", quantities)
-    for name in quantities:
+    given = quantities.tolist() if hasattr(quantities, "tolist") else quantities
+    listed = isinstance(given, list | tuple) and bool(given)
+    fits = listed and all(isinstance(name, str) for name in given)
+    require(fits, "quantities must be a list of names", quantities)
+    for name in given:
         if name not in DRAWN:
             raise unknown("quantity", name, DRAWN)
         source = SOURCES.get(name, "pulls")
         require(source in dataset, f"quantities: {name!r} needs {source!r}, which dataset lacks")
-    return list(quantities)
+        numbered = name != "arms" or fault(dataset.arm.values) is None
+        require(numbered, "quantities: 'arms' needs arms whose labels are numbers")
+    return list(given)
 
 
 def _quantities(dataset: "Dataset") -> list[str]:
