@@ -29,6 +29,18 @@ DEMO_FOLDER = Path("demo-results")
 SHELLS = ("bash", "zsh", "fish")
 
 
+class _Named(click.Path):
+    """A path that is not empty: an unset variable of a shell does not name the working folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not value:
+            self.fail("it is empty, and must be the name of a file or folder", param, ctx)
+        return Path(super().convert(value, param, ctx))
+
+
+PATH = _Named()
+
+
 def one_line(command: Callable[P, R]) -> Callable[P, R]:
     """Bad input ends with status 2 and one line on standard error, never a traceback."""
 
@@ -131,7 +143,7 @@ def into_folder(command: Callable[P, R]) -> Callable[P, R]:
     return click.option(
         "--out",
         metavar="DIR",
-        type=click.Path(path_type=Path),
+        type=PATH,
         required=True,
         help="Folder of results.",
     )(command)
@@ -156,7 +168,7 @@ def extended(command: Callable[P, R]) -> Callable[P, R]:
         "plugins",
         metavar="FILE.py",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="Run FILE.py, which defines ALGORITHMS, INSTANCES or EXPERIMENTS; repeatable.",
     )(command)
 
@@ -220,7 +232,7 @@ def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
 
 
 @main.command()
-@click.argument("sweep", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.argument("sweep", metavar="SWEEP.toml", type=PATH)
 @into_folder
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
@@ -257,7 +269,7 @@ def run(
 @click.option(
     "--quick", is_flag=True, help="A small version: a fraction of a minute to some minutes."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@click.option("--data", type=PATH, help="Folder of local data sets.")
 @sharded
 @extended
 @forced
@@ -339,7 +351,7 @@ def _show_result(result: "Result | None", out: Path) -> None:
 
 
 @main.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=PATH)
 @one_line
 def report(folder: Path) -> None:
     """Write DIR/report.html: one page about the results in DIR or its sub-folders."""

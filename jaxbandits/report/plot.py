@@ -38,7 +38,7 @@ from ..signatures import unknown
 from ..sweeps.selection import complete, replications_text
 from ..sweeps.stated import stated
 from ..system.files import replacing
-from .panels import BOUND, BOX, CUT_SHORT, DRAWN, MEAN, PROMISED
+from .panels import BOUND, BOX, CUT_SHORT, DRAWN, MEAN, PROMISED, level_said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,7 +110,7 @@ def figure(
     require(title is None or isinstance(title, str), "title must be text or None", title)
     dataset = complete(dataset)
     rows, along, others = layout(dataset, quantities)
-    panels = _panels(dataset, others, dataset if whole is None else whole, named)
+    panels = _panels(dataset, along, others, dataset if whole is None else whole, named)
     if ax is not None:
         rows = rows[:1] if np.size(np.asarray(ax, dtype=object)) == len(panels) else rows
         what = f"the panels ({', '.join(rows)})"
@@ -284,7 +284,9 @@ def _longest(dataset: "Dataset", axes: list[str]) -> str | None:
     return None if longest is None or dataset.sizes[longest] == 1 else longest
 
 
-def _panels(dataset: "Dataset", others: list[str], whole: "Dataset", named: bool) -> list[_Panel]:
+def _panels(
+    dataset: "Dataset", along: str | None, others: list[str], whole: "Dataset", named: bool
+) -> list[_Panel]:
     """One panel for each point of `others`, the instance first; one of all without any."""
     if not others:
         return [_Panel("", dataset)]
@@ -295,7 +297,9 @@ def _panels(dataset: "Dataset", others: list[str], whole: "Dataset", named: bool
         points = zip(others[1:], texts, corner[1:], strict=True)
         facts = [f"{name} = {value_text(value)}" for name, value_text, value in points]
         names = [str(corner[0])] if named else []
-        found.append(_Panel(", ".join([*names, *facts]), data))
+        said = level_said(dataset, along, corner[0])
+        title = ", ".join([*names, *facts])
+        found.append(_Panel("\n".join(filter(None, [title, said])), data))
     return found
 
 
