@@ -382,17 +382,23 @@ def completion(shell: str) -> None:
 
 def _how(**options: Any) -> dict[str, Any]:
     """The options of how to run that were given, as `sweeps.run` takes them."""
+    from ..whole_numbers import written_whole
+
     how = {name: value for name, value in options.items() if value is not None}
-    if how.get("devices", "").isdecimal():
-        how["devices"] = int(how["devices"])
+    number = written_whole(how.get("devices", ""))
+    if number is not None:
+        how["devices"] = number
     return how | ({"shard": _shard(how["shard"])} if "shard" in how else {})
 
 
 def _shard(text: str) -> tuple[int, int]:
+    from ..whole_numbers import written_whole
+
     first, slash, step = text.partition("/")
-    if not (slash and first.isdecimal() and step.isdecimal()):
+    pair = written_whole(first), written_whole(step)
+    if not slash or pair[0] is None or pair[1] is None:
         raise ValueError(f"--shard must be I/N, as 2/5, got {brief(text)}")
-    return int(first), int(step)
+    return pair[0], pair[1]
 
 
 def _run(

@@ -13,6 +13,7 @@ from ..real_numbers import fault
 from ..show.canvas import (
     Scale,
     Width,
+    axes_in,
     check_scale,
     figure_of,
     fix_letters,
@@ -112,7 +113,7 @@ def figure(
     rows, along, others = layout(dataset, quantities)
     panels = _panels(dataset, along, others, dataset if whole is None else whole, named)
     if ax is not None:
-        rows = rows[:1] if np.size(np.asarray(ax, dtype=object)) == len(panels) else rows
+        rows = rows[:1] if len(axes_in(ax)) == len(panels) else rows
         what = f"the panels ({', '.join(rows)})"
         axes = given_axes(ax, len(rows) * len(panels), what)
         grid = [axes[i : i + len(panels)] for i in range(0, len(axes), len(panels))]

@@ -189,6 +189,14 @@ def _of_pyplot(options: dict[str, Any]) -> "Figure":
     return Figure(**options)
 
 
+def axes_in(ax: Any) -> list[Any]:
+    """What the user gives as axes, in any order of nesting, one by one."""
+    try:
+        return np.ravel(np.asarray(ax, dtype=object)).tolist()
+    except (TypeError, ValueError):  # of what refuses to be an array
+        return [ax]
+
+
 def given_axes(ax: Any, number: int, what: str) -> "list[Axes]":
     """The axes that the user gives.
 
@@ -199,10 +207,7 @@ def given_axes(ax: Any, number: int, what: str) -> "list[Axes]":
     """
     from matplotlib.axes import Axes
 
-    try:
-        found = np.ravel(np.asarray(ax, dtype=object)).tolist()
-    except (TypeError, ValueError):  # of what refuses to be an array
-        found = [ax]
+    found = axes_in(ax)
     for one in found:
         require(isinstance(one, Axes), "ax must be axes of matplotlib", one)
         require(one.figure is not None, "ax must be axes of a figure; these were removed from it")

@@ -37,8 +37,8 @@ def text(label: object) -> str:
 
     Halves of characters, which no font has, are shown as their numbers.
 
-    >>> text("_x"), text("$1")
-    (' _x', '\\\\$1')
+    >>> text("_x")
+    ' _x'
     """
     words = str(label).encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
     return f" {words}" if words.startswith("_") else words  # matplotlib leaves such labels out

@@ -67,7 +67,7 @@ def check_path(name: str, path: Any) -> None:
 
 
 def given_path(path: Any) -> Path:
-    """The path that the argument `path` of a reader names; raises `ValueError` for anything else."""
+    """The path that the argument `path` of a reader names; raises `ValueError` for others."""
     check_path("path", path)
     return Path(path)
 

@@ -285,7 +285,10 @@ def named_table(
 ) -> tuple[list[str], Float[np.ndarray, "rows columns"]]:
     """Header and numbers of a csv file; `labelled`: the first column holds row names."""
     header, *rows = [row[labelled:] for row in _rows_of(file)] or [[]]
-    require(rows, f"path: {file} is not a table of numbers: it has no row below a header")
+    require(
+        header and rows,
+        f"path: {file} is not a table of numbers: it has no columns, or no row below their names",
+    )
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
     require(wrong is None, f"path: {file} row {wrong} does not have {len(header)} columns")
     try:
