@@ -388,6 +388,7 @@ def test_theta_of_an_oracle_must_have_the_shape_of_the_instance():
 @pytest.mark.parametrize("path", [3, 1.5, True, ["x"], {"a": 1}])
 def test_a_path_that_is_none_is_named(path):
     table = {"name": "automobile", "num_arms": 5, "path": path}
-    plan = parse(tomllib.loads(HALVING) | {"instances": {"cars": table}, "axes": {}})
+    table = tomllib.loads(HALVING) | {"replications": 4, "instances": {"cars": table}}
+    plan = parse(table)
     with pytest.raises(ValueError, match=r"^\[instances\.cars\] path must be the name of a file"):
         check(plan)

@@ -35,7 +35,7 @@ class _Named(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if not value:
             self.fail("it is empty, and must be the name of a file or folder", param, ctx)
-        return Path(super().convert(value, param, ctx))
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 PATH = _Named()

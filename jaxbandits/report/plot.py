@@ -249,7 +249,8 @@ class _Panel(NamedTuple):
 
 def _checked(dataset: "Dataset", quantities: Sequence[str]) -> list[str]:
     """The quantities that are asked for, all of which can be drawn."""
-    given = quantities.tolist() if hasattr(quantities, "tolist") else quantities
+    listing = getattr(quantities, "tolist", None)  # of an array, or an index of pandas
+    given = listing() if callable(listing) else quantities
     listed = isinstance(given, list | tuple) and bool(given)
     fits = listed and all(isinstance(name, str) for name in given)
     require(fits, "quantities must be a list of names", quantities)
