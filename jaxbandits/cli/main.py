@@ -51,6 +51,7 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
                 with plain_warnings():
                     result = command(*args, **kwargs)
                 interrupts.raise_if_lost()
+                interrupts.work_is_done()
                 return result
             except BrokenPipeError:  # what read the output has ended, `head` say
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
