@@ -114,8 +114,8 @@ def largest_in_blocks(jaxpr: Jaxpr) -> int:
             name_of(eqn) == "cond" and any(map(has_loop, jaxprs_in(eqn)))
         )
 
-    pairs = [(eqn, inner) for eqn in jaxpr.eqns for inner in jaxprs_in(eqn)]
-    found = [(largest_table if in_blocks(eqn) else largest_in_blocks)(inner) for eqn, inner in pairs]
+    pairs = [(in_blocks(eqn), inner) for eqn in jaxpr.eqns for inner in jaxprs_in(eqn)]
+    found = [(largest_table if blocks else largest_in_blocks)(inner) for blocks, inner in pairs]
     return max(found, default=0)
 
 
