@@ -361,13 +361,18 @@ def main(arguments=None):
         return
     found = json.loads(chosen.out.read_text()) if chosen.add and chosen.out.exists() else {}
     sizes = {name: getattr(chosen, name) for name in ("arms", "dim", "replications", "horizon")}
-    found |= {"machine": machine("cpu"), "sizes": sizes}
+    here = machine("cpu")
+    found |= {"machine": here, "sizes": sizes}
+
+    def noted(rows):  # `--add` joins rows of several machines
+        return [row | {"processor": here["processor"]} for row in rows]
+
     if "commands" in chosen.parts:
-        found["commands"] = of_commands(chosen.presses)
+        found["commands"] = {k: noted(x) for k, x in of_commands(chosen.presses).items()}
     if "scripts" in chosen.parts:
-        found["scripts"] = of_scripts(chosen.presses)
+        found["scripts"] = {k: noted(x) for k, x in of_scripts(chosen.presses).items()}
     if "algorithms" in chosen.parts:
-        found["algorithms"] = joined(found.get("algorithms", []), of_algorithms(chosen))
+        found["algorithms"] = joined(found.get("algorithms", []), noted(of_algorithms(chosen)))
         for column in ("seconds", "cpu_seconds", "longest_call"):
             print(f"{column}: {max(row[column] or 0.0 for row in found['algorithms']):.2f} at most")
     chosen.out.write_text(json.dumps(found, indent=1) + "\n")
