@@ -24,7 +24,7 @@ WORD: int = 4  # bytes
 # one lane. Side by side they gain nothing there, and where groups are few most of a block is
 # computed for nothing: with 200 arms in 20 dimensions RAGE's design for eight lanes took 0.17
 # seconds of a processor instead of 1.3 where all were equal, 1.3 instead of 1.2 where all differed,
-# and compiled in a third of the time. No number of lanes or groups decides, so none changes a result.
+# and compiled in a third of the time. Neither lanes nor groups decide, so that no result changes.
 ALONE_BYTES: int = 2**18
 
 
