@@ -28,17 +28,18 @@ class Rage(twins.Rage):
     """With its own Frank-Wolfe designs, and with rounding by regret minimisation on request."""
 
     def __init__(self, arms, targets, *, by_regret, **numbers):
-        super().__init__(arms, targets, self.frank_wolfe, **numbers)
+        super().__init__(arms, targets, self.frank_wolfe, cuts=(1e-5,), **numbers)
         self.by_regret = by_regret
 
     def frank_wolfe(self, alive):
         pairs = [self.targets[a] - self.targets[b] for a in alive for b in alive if a < b]
-        return plain.frank_wolfe(self.arms, np.array(pairs))[0]
+        weights = plain.frank_wolfe(self.arms, np.array(pairs))[0]
+        return weights, 1.01 * self.rho(weights)
 
     def ask(self):
         if not self.by_regret or len(self.alive) == 1:
             return super().ask()
-        weights = self.frank_wolfe(self.alive)
+        weights = self.weights()
         total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
         least = 36 * self.arms.shape[1] / self.eps**2
         total = math.ceil(max(total, least))

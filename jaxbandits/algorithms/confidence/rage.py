@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ...conditions import rounding_epsilon_in_range
 from ...core import Algorithm, Move
@@ -13,11 +13,11 @@ from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import radius
 from ...kernels.design import directions
 from ...kernels.design.d_optimal import Design
-from ...kernels.design.xy.by_name import DESIGNS, named
-from ...kernels.estimate import least_squares
+from ...kernels.design.xy.by_name import DESIGNS, cut
+from ...kernels.estimate import of_differences
 from ...kernels.linalg import pairwise
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Positive, Probability, Variance, choice, constructor
+from ...parameters import Nonnegative, Positive, Probability, Variance, choice, constructor
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
@@ -31,6 +31,7 @@ class State(NamedTuple):
     phase: Int[Array, ""]  # from 1
     answer: Int[Array, ""]  # empirical best of the last phase, at first a target at random
     unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
+    doubt: Float[Array, ""]  # how much better than the answer another target may be
 
 
 @constructor(
@@ -47,6 +48,7 @@ def rage(
     targets: Targets | None = None,
     *,
     delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
     noise_var: Variance = 1.0,
     design: Annotated[str, choice(*DESIGNS)] = "interior_point",
     rounding: Annotated[str, choice(*ROUNDINGS)] = "efficient",
@@ -116,24 +118,26 @@ def rage(
     num_targets = targets.shape[0]
     if num_targets == 1:
         return only_answer(num_arms, unsolved=0, phases=0)
-    solve, rule = named(design, tol), ROUNDINGS[rounding]
+    solve, rule = cut(design, tol), ROUNDINGS[rounding]
     rounded = once_for_equal(partial(rule.counts, arms))
 
     @once_for_equal
     def design_for(alive: Array) -> Design:
-        return solve.between(arms, targets, alive)
+        return solve(arms, targets, alive)
 
     def init(key: Key) -> State:
         zero = jnp.zeros((), int)
         answer = sampling.index(key, num_targets)
-        return State(directions.distinct(targets), zero + 1, answer, zero)
+        doubt = jnp.full((), jnp.inf, arms.dtype)
+        return State(directions.distinct(targets), zero + 1, answer, zero, doubt)
 
     def ask(key: Key, state: State) -> Move:
         alive, phase = state.alive, state.phase
-        optimal = design_for(alive)
+        alone = alive.sum() <= 1
+        done = alone | ((epsilon > 0) & (state.doubt <= epsilon))
+        optimal = design_for(alive & ~done)
         log_term = jnp.log(log_factor * num_targets**2 * phase**2 / delta)
         wanted = 2.0 * 4.0**phase * optimal.value * (1.0 + rounding_epsilon) * log_term
-        done = alive.sum() <= 1
         least = rule.least((optimal.weights > 0).sum(), dim, rounding_epsilon)
         draws = jnp.minimum(jnp.ceil(jnp.maximum(wanted, least)), MOST).astype(int)
         allocation = rounded(optimal.weights, jnp.where(done, 0, draws))
@@ -142,21 +146,28 @@ def rage(
             arm=jnp.arange(num_arms),
             count=allocation.counts,
             done=done,
-            answer=jnp.where(done, jnp.argmax(alive), state.answer),
+            answer=jnp.where(alone, jnp.argmax(alive), state.answer),
             info={"unsolved": state.unsolved + ~solved, "phases": phase - 1},
         )
 
     def tell(state: State, move: Move, total: Array) -> State:
         assert move.count is not None  # `ask` gives counts
-        inverse, theta, _ = least_squares.batch(arms, move.count, total)
+        found = of_differences.batch(arms, move.count, total, targets, state.alive)
+        inverse, theta, known = found
         scores = targets @ theta
         width = radius.static(delta, state.phase, num_targets**2, log_factor)
         width = jnp.sqrt(noise_var) * width
+        alive = state.alive & ~pairwise.beaten(targets, state.alive, scores, inverse, width)
+        best = jnp.argmax(jnp.where(state.alive, scores, -jnp.inf))
+        apart = targets - targets[best]
+        sqdist = jnp.maximum(0.0, ((apart @ inverse) * apart).sum(1))
+        ahead = jnp.where(alive, scores - scores[best] + width * jnp.sqrt(sqdist), -jnp.inf)
         return State(
-            alive=state.alive & ~pairwise.beaten(targets, state.alive, scores, inverse, width),
+            alive=alive,
             phase=state.phase + 1,
-            answer=jnp.argmax(jnp.where(state.alive, scores, -jnp.inf)),
+            answer=jnp.where(known, best, state.answer),
             unsolved=move.info["unsolved"],
+            doubt=jnp.where(known, ahead.max(), jnp.inf),
         )
 
     return Algorithm(init, ask, tell)

@@ -78,13 +78,32 @@ def whitened(
     return space, whitening(space, least_squares.gram(raw, weights / weights.sum()))(arms)
 
 
-def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
-    """Which vectors lie in the span, up to about 1e-6 of their length (double precision)."""
+def within(span: Span, vectors: Float[Array, "n d"], *, strict: bool = False) -> Bool[Array, " n"]:
+    """Which vectors lie in the span, up to about 1e-6 of their length (double precision).
+
+    The strict test is up to 1e-12. Vectors of the span can fail it where the vectors that span it
+    are badly conditioned.
+    """
+    eps = jnp.finfo(vectors.dtype).eps
+    lost = (4096 * eps) ** 2 if strict else 1e4 * eps
 
     def test(rows):
-        return residuals(span, rows) <= 1e4 * jnp.finfo(rows.dtype).eps * (rows**2).sum(1)
+        return residuals(span, rows) <= lost * (rows**2).sum(1)
 
     return blocks.each(test, vectors)
+
+
+def differences_within(
+    span: Span, points: Float[Array, "M d"], alive: Bool[Array, " M"], *, strict: bool = False
+) -> Bool[Array, ""]:
+    """Whether all differences of the points alive lie in the span, see `within`."""
+    # Seen from the point that is farthest off: from one far away all others look alike.
+    total = blocks.weighted_sum(points, alive.astype(points.dtype))
+    centre = total / jnp.maximum(alive.sum(), 1)
+    off = blocks.each(lambda rows: residuals(span, rows - centre), points)
+    one = points[selection.best(jnp.where(alive, off, -1.0)).arm]
+    inside = blocks.each(lambda rows: within(span, rows - one, strict=strict), points)
+    return (~alive | inside).all()
 
 
 def residuals(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, " n"]:
