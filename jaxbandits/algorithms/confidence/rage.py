@@ -41,6 +41,9 @@ class State(NamedTuple):
     revisions=(
         "noise_var other than 1: phases are for gaps in units of the standard deviation of a "
         "reward, where they were for gaps of at most 2 in the unit of the rewards",
+        "small weights of a design are cut, as in the paper: a phase has fewer draws where its "
+        "least number decides, which counted all arms; after a phase that was cut short and whose "
+        "arms do not span, the answer stays or is the best by what its arms tell",
     ),
 )
 def rage(
@@ -59,16 +62,25 @@ def rage(
     """RAGE (Fiez, Jain, Jamieson, Ratliff, 2019).
 
     Phase t takes the design w that minimises `rho = max of ||z - z'||^2_{A(w)^-1}` over pairs of
-    targets alive, and makes `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))`
-    draws by it. It drops z if some z' alive has
+    targets alive, cuts its smallest weights, and makes
+    `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))` draws by it. It drops z if
+    some z' alive has
     `||z' - z||_{A(n)^-1} sigma sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with
-    theta_hat from this phase alone.
+    theta_hat from this phase alone. The arms of a design need not span: differences of targets
+    alive lie in their span, and nothing else is used.
+
+    With `epsilon` above 0 it also ends once no target alive can be better by more than epsilon than
+    the empirical best z, by these intervals:
+    `(z' - z)^T theta_hat + ||z' - z||_{A(n)^-1} sigma sqrt(2 log(c M^2 t^2 / delta)) <= epsilon`
+    for every z' alive. That is so after the first phase t with `2^-t sigma <= epsilon` or before.
 
     Args:
       arms: `[K, d]` features that can be measured; they must span. The units of a column change
         nothing.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
+      epsilon: an answer within epsilon of the best is good enough; in units of a reward. 0, the
+        default, asks for the best.
       noise_var: sub-Gaussian variance of a reward, sigma^2.
       design: "interior_point", certified, or "frank_wolfe", the paper's own.
       rounding: "efficient" with `r = 2 p / min(eps, 1)` for p supported arms, or "regret"
@@ -88,16 +100,20 @@ def rage(
       `log_factor` 2. The paper has sigma = 1: here phase t is for gaps of 2^-t sigma, so that the
       unit of rewards changes no draw. Designs come from an interior-point method with a certificate
       unless asked otherwise, and rho is that of the design used, where the paper's program takes
-      one from the step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal
-      targets only the first takes part, since no number of draws can tell them apart. Norms are
-      squared throughout, where the paper's box drops the square.
+      one from the step before. The paper sets weights below 1e-5 to 0; here this is done where the
+      arms that are left measure all differences of targets alive, and rho stays within its
+      tolerance. Weights of an interior-point design are first cut at `tol / 10`, because arms that
+      no optimum needs keep about `tol / K`. `r` is 36 instead of 180 d / eps^2, as arms may repeat.
+      Of equal targets only the first takes part, since no number of draws can tell them apart.
+      Norms are squared throughout, where the paper's box drops the square. For an early exit with
+      an epsilon-good target the paper gives no rule.
     Setting:
       best arm, fixed confidence, transductive.
     Assumptions:
       linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
     Guarantee:
-      wrong with probability at most delta; draws at most `jaxbandits.theory.rage_pull_bound` with
-      probability 1 - delta.
+      wrong, or with epsilon more than epsilon below the best, with probability at most delta; draws
+      at most `jaxbandits.theory.rage_pull_bound` with probability 1 - delta.
     Cost:
       a phase: a design. A Newton step of it takes K^3 + P K^2 at most for P differences of targets,
       or (K + P) d^4 where arms are many; with more than some 10,000 differences, d^6 for about d^2
