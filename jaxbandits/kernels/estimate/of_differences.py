@@ -24,8 +24,7 @@ def batch(
     """
     whole, _, logdet = least_squares.batch(arms, counts, sums)
     spans = logdet > -jnp.inf
-    space = subspace.of(arms, counts > 0)
-    part = subspace.inverse(space, least_squares.gram(arms, counts))
-    inside = part.positive & subspace.differences_within(space, targets, alive, strict=True)
-    inverse = jnp.where(spans, whole, jnp.where(inside, part.matrix, jnp.nan))
+    space, part = subspace.of_weighted(arms, counts)
+    inside = subspace.differences_within(space, targets, alive, strict=True)
+    inverse = jnp.where(spans, whole, jnp.where(inside, part, jnp.nan))
     return inverse, inverse @ (arms.T @ sums), spans | inside

@@ -7,9 +7,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
-from ...estimate import least_squares
 from ...linalg import blocks, pairwise, subspace
 from ...tracing import traced_once
+from .. import directions
 from ..d_optimal import Design
 
 NEGLIGIBLE = 1e-5  # Fiez et al. (2019), Appendix F
@@ -56,11 +56,10 @@ def cut(
     def attempt(state):
         weights = jnp.where(small(state), 0.0, design.weights)
         weights = weights / jnp.maximum(weights.sum(), NEGLIGIBLE)
-        space = subspace.of(arms, weights > 0)
-        inverse = subspace.inverse(space, least_squares.gram(arms, weights))
-        value = pairwise.farthest(points, alive, inverse.matrix, 1).sqdist[0]
+        space, inverse = subspace.of_weighted(arms, weights)
+        value = _largest(points, alive, inverse)
         # No design is better than the bound, unless its inverse is wrong.
-        good = inverse.positive & (value <= most) & (value >= 2.0 * design.bound - most)
+        good = (value <= most) & (value >= 2.0 * design.bound - most)
         good = good & subspace.differences_within(space, targets, alive, strict=True)
         found = design._replace(
             weights=jnp.where(good, weights, design.weights),
@@ -70,3 +69,11 @@ def cut(
 
     begin = _Cut(jnp.maximum(first, NEGLIGIBLE), design, jnp.array(False))
     return lax.while_loop(unfinished, attempt, begin).design
+
+
+def _largest(points, alive, inverse):
+    """The largest `||z - z'||^2` of points alive."""
+    if points.shape[0] > pairwise.FEW:
+        return pairwise.farthest(points, alive, inverse, 1).sqdist[0]
+    both = alive[:, None] & alive
+    return jnp.where(both, directions.sqdist(points, inverse), 0.0).max()
