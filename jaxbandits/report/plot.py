@@ -216,6 +216,7 @@ def save(
     *,
     title: str | None = None,
     quantities: Sequence[str] | None = None,
+    scale: Scale = None,
 ) -> list[Path]:
     """Draw `figure` and write it as PNG, SVG and PDF, each in one step.
 
@@ -223,14 +224,14 @@ def save(
       dataset: what `sweep` returns, or a selection of it.
       path: of the PNG file; the others stand beside it, with their endings.
       title: above the panels; `title_of` the dataset by default, "" for none.
-      quantities: as in `figure`.
+      quantities, scale: as in `figure`.
     Returns:
       The paths.
     """
     import matplotlib
 
     title = title_of(dataset) if title is None else title
-    fig = figure(dataset, title=title, quantities=quantities)
+    fig = figure(dataset, title=title, quantities=quantities, scale=scale)
     paths = [Path(path).with_suffix(f".{ending}") for ending in METADATA]
     # The salt makes the names in two files of the same results equal; journals want such fonts.
     from ..show.picture import EMBEDDED

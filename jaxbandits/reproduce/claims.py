@@ -254,6 +254,27 @@ def few_errors(*, but: Sequence[str] = (), paper: str = "") -> Claim:
     return Claim(text, find, paper)
 
 
+def no_errors(runs: int, *, paper: str = "") -> Claim:
+    """No run of any algorithm errs, at any point.
+
+    Args:
+      runs: how many replications the paper has; with fewer, no error leaves the claim open.
+      paper: see `Claim`.
+    """
+
+    def find(dataset: "Dataset") -> Finding:
+        names = [str(name) for name in dataset.algorithm.values]
+        cells = measures.only_instance(dataset)
+        rates = {name: measures.error_rate(cells, name) for name in names}
+        errors, ended = (sum(getattr(r, key) for r in rates.values()) for key in ("errors", "runs"))
+        whole = ended == dataset.stopped.size and dataset.sizes["replication"] >= runs
+        verdict = False if errors else True if whole else None
+        table = {name: rate._asdict() for name, rate in rates.items()}
+        return Finding(table, verdict, ours=f"{errors} of {ended:,} runs wrong")
+
+    return Claim("No run of any algorithm is wrong.", find, paper)
+
+
 def best_of(
     text: Text,
     ones: Names,

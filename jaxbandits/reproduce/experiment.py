@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
     from ..report.reading import ClaimRow
+    from ..show.canvas import Scale
 
 Builders: TypeAlias = Mapping[str, Any]  # by name, a constructor with its options bound
 Axes: TypeAlias = Mapping[str, Sequence[Any]]
@@ -45,7 +46,9 @@ class Experiment:
         distribute; `instances` are then what stands in.
       stand_in: says what that is; title and claims repeat it. Text, or `folder (None: none given)
         -> text`.
-      extended: `(dataset, sweep) -> dataset` with what is drawn besides.
+      extended: `(dataset, sweep) -> dataset` with what is drawn, or judged, besides.
+      scale: of the figure, "linear" or "log", where the paper says it; as in `plot.figure`.
+      undrawn: algorithms that the paper runs and its figure leaves out, as this one then does.
     """
 
     title: str
@@ -62,6 +65,8 @@ class Experiment:
     from_folder: Callable[[Path], Builders] | None = None
     stand_in: str | Callable[[Path | None], str] = ""
     extended: "Callable[[Dataset, Sweep], Dataset] | None" = None
+    scale: "Scale" = None
+    undrawn: Sequence[str] = ()
 
     def sweep(
         self, replications: int | None = None, quick: bool = False, data: Path | str | None = None
@@ -186,7 +191,10 @@ def run(
             on_other_instances({**row, "claim": row["claim"] + note}, changed) for row in rows
         ]
         write(dataset, out / "results.nc")
-        plot.save(dataset, out / "figure.png", quantities=experiment.quantities)
+        drawn = [one for one in dataset.algorithm.values if one not in experiment.undrawn]
+        shown = dataset.sel(algorithm=drawn)
+        options: Any = {"quantities": experiment.quantities, "scale": experiment.scale}
+        plot.save(shown, out / "figure.png", **options)
         frame.write_csv(dataset, out / "table.csv")
         _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)

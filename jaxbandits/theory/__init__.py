@@ -26,6 +26,7 @@ from .budget import (
 )
 from .complexity import lucb_complexity, m_lingape_complexity, ugape_complexity
 from .elimination import gse_error_bound
+from .gauge import design_value_bounds
 from .regret import RegretBound, glm_fpl_regret_bound, glm_tsl_regret_bound
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "bayes_gap_error_bound",
     "characteristic_time",
     "confidence",
+    "design_value_bounds",
     "glm_fpl_regret_bound",
     "glm_tsl_regret_bound",
     "gse_error_bound",

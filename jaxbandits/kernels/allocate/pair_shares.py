@@ -149,7 +149,7 @@ def optima(
       RuntimeError: a solution that its dual does not certify to 1e-8.
     """
     arms = np.asarray(arms, float)
-    points = _well_scaled(arms)
+    points, _ = _well_scaled(arms)
     independent = points.shape[1] == len(arms)
     for i, j in pairs:
         if independent:
@@ -160,10 +160,37 @@ def optima(
             yield np.abs(_least_norm(points, points[i] - points[j]))
 
 
+def norms(
+    arms: Float[Table, "K d"], directions: Float[Table, "n d"]
+) -> Iterator[Float[np.ndarray, ""]]:
+    """The least `||w||_1` with `X^T w = y` for each direction y in turn; solved lazily.
+
+    It is one over the gauge norm of y, `max {c: c y in conv(X, -X)}`, and infinite where y leaves
+    the span of the arms by more than 1e-9 of its length.
+
+    Raises:
+      RuntimeError: a solution that its dual does not certify to 1e-8.
+    """
+    arms = np.asarray(arms, float)
+    points, mapped = _well_scaled(arms)
+    for direction in np.asarray(directions, float):
+        wanted = mapped(direction)
+        missed = np.abs(arms.T @ np.linalg.lstsq(points.T, wanted)[0] - direction).max()
+        inside = missed <= NEGLIGIBLE * np.abs(direction).max()
+        yield np.abs(_least_norm(points, wanted)).sum() if inside else np.float64(math.inf)
+
+
 def _well_scaled(arms):
-    """The arms in coordinates of their span in which no direction is longer than another."""
-    left, sizes, _ = np.linalg.svd(arms / scaling.host_scales(arms), full_matrices=False)
-    return left[:, sizes > max(arms.shape) * np.finfo(float).eps * sizes.max()]
+    """The arms in coordinates of their span in which no direction is longer than another.
+
+    Returns:
+      Also the function that gives the coordinates of a direction in the span.
+    """
+    scales = scaling.host_scales(arms)
+    left, sizes, right = np.linalg.svd(arms / scales, full_matrices=False)
+    kept = sizes > max(arms.shape) * np.finfo(float).eps * sizes.max()
+    basis = right[kept] / sizes[kept, None]
+    return left[:, kept], lambda direction: basis @ (direction / scales)
 
 
 def _least_norm(points, wanted):
