@@ -384,6 +384,7 @@ ON_HOST = (
     jb.theory.lucb_complexity,
     jb.theory.glm_tsl_regret_bound,
     jb.theory.rage_pull_bound,
+    jb.theory.design_value_bounds,
 )
 
 

@@ -1,5 +1,6 @@
 """The experiments of the LinGapE paper: their sizes, and claims that can hold or fail."""
 
+import dataclasses
 import json
 import math
 
@@ -13,12 +14,20 @@ from jaxbandits.reproduce import lingape_claims as claims
 
 FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": [3e3, 6e3, 1e4]}
 FIGURE_1 |= {"XY-oracle": [200, 200, 200]}
-FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50]}
+FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50], "XY-adaptive": [30, 110, 300]}
 FIGURE_3 = {"LinGapE": [2, 5, 9], "XY-static": [8, 25, 63]}
 EXPERIMENTS = {
     part: reproduce.EXPERIMENTS[f"lingape/{part}"] for part in ("fig1", "table1", "fig2", "fig3")
 }
 QUARTERS = [5, 3.75, 3.75, 3.75, 3.75]
+EVEN = [1.0] * 5
+# What is computed, not run: H of LinGapE, of UGapE, of the oracle, and K.
+COMPLEXITIES = {
+    "lingape_complexity": 90.0,
+    "ugape_complexity": 80.0,
+    "oracle_complexity": 9.0,
+    "num_complexity_arms": 5,
+}
 
 
 def dataset_with(
@@ -61,47 +70,93 @@ def verdicts(found):
     return [one["holds"] for one in found]
 
 
-def figure_1(means=FIGURE_1, **options):
-    return EXPERIMENTS["fig1"].claims(dataset_with(means, "dim", (2, 5, 10), **options))
+def with_complexities(found, axis, **changes):
+    """The dataset with what `extended` adds, the same number at each point."""
+    columns = (COMPLEXITIES | changes).items()
+    return found.assign({name: (axis, [value] * found.sizes[axis]) for name, value in columns})
+
+
+def figure_1(means=FIGURE_1, complexities=None, **options):
+    found = dataset_with(means, "dim", (2, 5, 10), **options)
+    return EXPERIMENTS["fig1"].claims(with_complexities(found, "dim", **(complexities or {})))
+
+
+# Even shares of ten arms: XY-adaptive does not draw e_2 alone.
+SPREAD = {"shares": [[1.0] * 11] * 4}
 
 
 def test_all_claims_hold_for_the_paper_s_figure_1():
     exact = {**FIGURE_1, "XY-oracle": [200, claims.ORACLE_PULLS["0.01"] / 1000, 300]}
     less = {**exact, "XY-static": [3e4, 7e4, 14e4], "XY-adaptive": [3e5, 7e5, 14e5]}
-    found = EXPERIMENTS["fig1"].claims(dataset_with(less, "dim", (2, 5, 10), deviation=0.0))
-    assert verdicts(found) == [True] * 8
-    rates = {k: v for k, v in found[7]["measured"].items() if k != "most"}
+    found = figure_1(less, deviation=0.0, **SPREAD)
+    assert verdicts(found) == [True] * 12
+    rates = {k: v for k, v in found[-1]["measured"].items() if k != "most"}
     assert {one["runs"] for one in rates.values()} == {120}
-    assert verdicts(figure_1(less, size=10))[7] is None  # 30 runs cannot decide an error rate of 5%
     json.dumps(found, allow_nan=False)
+    # 30 runs cannot decide an error rate of 5%
+    assert verdicts(figure_1(less, size=10, **SPREAD))[-1] is None
 
 
 @pytest.mark.parametrize(
     ("name", "pulls", "false"),
     [
-        ("LinGapE", [5, 300, 9], [0]),
-        ("LinGapE", [5, 6, 60], [4]),
-        ("XY-oracle", [200, 900, 200], [1]),
-        ("XY-adaptive", [3e3, 6e3, 800], [2, 3]),
-        ("XY-adaptive", [3e3, 2e3, 1e4], [3]),
-        ("XY-static", [300, 750, 4000], [3, 5]),
+        ("LinGapE", [5, 300, 9], [0, 1]),
+        ("LinGapE", [5, 6, 60], [6]),
+        ("LinGapE", [5, 6, 180], [1, 6]),
+        ("XY-oracle", [200, 900, 200], [2]),
+        ("XY-oracle", [200, 4e3, 200], [2, 4]),
+        ("XY-adaptive", [3e3, 6e3, 2e3], [3]),
+        ("XY-adaptive", [3e3, 6e3, 80], [1, 3, 4]),
+        ("XY-static", [300, 750, 6000], [3, 7]),
     ],
 )
 def test_other_pulls_refute_claims_of_figure_1(name, pulls, false):
-    found = verdicts(figure_1({**FIGURE_1, name: pulls}))
-    assert [i for i, holds in enumerate(found) if holds is False] == [*false, 6]
+    found = verdicts(figure_1({**FIGURE_1, name: pulls}, **SPREAD))
+    assert [i for i, holds in enumerate(found) if holds is False] == [*false, 8]
 
 
 def test_claims_of_figure_1_are_undecided_without_clear_differences():
     same = {name: [100, 250, 500] for name in FIGURE_1}
-    assert verdicts(figure_1(same))[:5] == [None, None, None, False, None]
-    assert None not in verdicts(figure_1())
-    assert verdicts(figure_1(cut=1))[:6] == [None] * 6
-    assert verdicts(figure_1(wrong=20))[7] is False
-    assert set(verdicts(figure_1(size=1))) == {
-        None,
-        False,
-    }  # XY-oracle's pulls are deterministic: one run refutes the claim
+    assert verdicts(figure_1(same))[:8] == [None, False, None, False, False, None, None, True]
+    assert None not in verdicts(figure_1(**SPREAD))
+    assert verdicts(figure_1(cut=1, **SPREAD))[:8] == [None] * 8
+    assert verdicts(figure_1(wrong=20))[-1] is False
+    found = verdicts(figure_1(size=1, **SPREAD))
+    # XY-oracle's pulls are deterministic: one run refutes the claim. H needs no run.
+    assert found == [*[None] * 8, False, True, True, None]
+
+
+def test_xy_adaptive_that_drops_arms_for_good_refutes_that_it_forgets():
+    for_good = {"shares": [[0.1, 1.0, *[0.002] * 9]] * 4}
+    assert verdicts(figure_1(**for_good))[5] is False
+    two = dataset_with(FIGURE_1, "dim", (2, 5, 10), **SPREAD).sel(dim=[2])
+    assert verdicts(EXPERIMENTS["fig1"].claims(two))[5] is None
+    some = dataset_with(FIGURE_1, "dim", (2, 5, 10), **SPREAD).sel(algorithm=["LinGapE"])
+    assert verdicts(EXPERIMENTS["fig1"].claims(some))[5] is None
+
+
+def test_claims_on_h_follow_what_was_computed():
+    above = {"lingape_complexity": 9.0 * 72 * 5.5}
+    assert verdicts(figure_1(complexities=above, **SPREAD))[9:11] == [False, False]
+    between = {"lingape_complexity": 9.0 * 72 * 4}
+    assert verdicts(figure_1(complexities=between, **SPREAD))[9:11] == [True, False]
+    bare = dataset_with(FIGURE_1, "dim", (2, 5, 10), **SPREAD)
+    assert verdicts(EXPERIMENTS["fig1"].claims(bare))[9:11] == [None, None]
+
+
+def test_h_is_computed_at_each_point():
+    """9/8 on the basis, and H_oracle `(1 + sqrt(K - 1))^2 / gap^2`, by hand."""
+    gaps = (0.5, 2.0)
+    found = claims.with_complexities(
+        xarray.Dataset(coords={"gap": list(gaps)}),
+        dataclasses.replace(EXPERIMENTS["fig2"].sweep(), axes={"gap": gaps}),
+    )
+    for gap in gaps:
+        one = found.sel(gap=gap)
+        assert one.lingape_complexity == pytest.approx(5 * 18 / gap**2)
+        assert one.ugape_complexity == pytest.approx(5 * 2**2 / (gap / 2) ** 2)
+        assert one.oracle_complexity == pytest.approx(9 / gap**2, rel=2e-3)
+        assert one.num_complexity_arms == 5
 
 
 def table(second=995.0, first=4.975, rest=0.03, **options):
@@ -159,27 +214,31 @@ def test_table_1_of_a_few_algorithms():
     assert verdicts(EXPERIMENTS["table1"].claims(some))[:6] == [True, True, True, None, True, None]
 
 
-def figure_2(means=FIGURE_2, **options):
-    options = {"shares": [QUARTERS] * 2} | options
-    return verdicts(
-        EXPERIMENTS["fig2"].claims(dataset_with(means, "gap", (0.5, 0.2, 0.1), **options))
-    )
+def figure_2(means=FIGURE_2, complexities=None, **options):
+    options = {"shares": [QUARTERS, EVEN, EVEN]} | options
+    found = dataset_with(means, "gap", (0.5, 0.2, 0.1), **options)
+    found = with_complexities(found, "gap", **(complexities or {}))
+    return verdicts(EXPERIMENTS["fig2"].claims(found))
 
 
 def test_claims_of_figure_2():
-    assert figure_2()[:3] == [True] * 3
+    assert figure_2() == [True] * 8
     assert figure_2({**FIGURE_2, "LinGapE": [1, 4, 60]})[:2] == [False, False]
     assert figure_2({**FIGURE_2, "XY-static": [30, 12, 50]})[1] is False
     assert figure_2({name: [1, 4, 16] for name in FIGURE_2})[:2] == [None, None]
-    assert figure_2(shares=[[6, 1, 1, 1, 1]] * 2)[2] is False
-    assert figure_2(shares=None)[2] is None
+    assert figure_2({**FIGURE_2, "XY-adaptive": [30, 50, 300]})[2] is False
+    uneven = [[6, 1, 1, 1, 1]] * 3
+    assert figure_2(shares=uneven)[3:5] == [False, False]
+    assert figure_2(shares=None)[3:5] == [None, None]
+    assert figure_2(complexities={"ugape_complexity": 72.0})[5] is False
+    assert figure_2(complexities={"oracle_complexity": 0.2})[6] is False
 
 
 def test_runs_that_were_cut_short_decide_nothing():
-    assert figure_2(cut=1)[:3] == [None] * 3
+    assert figure_2(cut=1)[:5] == [None] * 5
     assert figure_3(cut=1)[:4] == [None] * 4
     assert verdicts(EXPERIMENTS["table1"].claims(table(cut=1)))[:6] == [None] * 6
-    assert verdicts(figure_1(cut=1))[6] is None
+    assert verdicts(figure_1(cut=1))[8] is None
 
 
 def figure_3(means=FIGURE_3, **options):

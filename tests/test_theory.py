@@ -1,5 +1,6 @@
 """Lower bounds are certified, and agree with closed forms, a solver and published constants."""
 
+import itertools
 import math
 import tomllib
 from functools import partial
@@ -8,6 +9,7 @@ import cvxpy
 import jax
 import numpy as np
 import pytest
+import scipy.optimize
 from programs import QUICK
 
 import jaxbandits as jb
@@ -330,3 +332,56 @@ def test_delta_may_be_a_number_of_jax_but_not_none():
         assert bound(instance, jax.numpy.array(0.125)) == bound(instance, 0.125)
         with pytest.raises(ValueError, match="delta must be above 0 and below 1, got None"):
             bound(instance, None)
+
+
+def least_norm(arms, direction):
+    """`min ||w||_1 subject to X^T w = y`, as a plain linear program."""
+    found = scipy.optimize.linprog(
+        np.ones(2 * len(arms)), A_eq=np.hstack([arms.T, -arms.T]), b_eq=direction
+    )
+    return found.fun
+
+
+def test_the_bounds_of_lemma_1_are_those_of_plain_programs_and_hold_rho():
+    rng = np.random.default_rng(4)
+    arms, targets = rng.normal(size=(7, 3)), rng.normal(size=(4, 3))
+    pairs = [x - y for x, y in itertools.combinations(targets, 2)]
+    found = theory.design_value_bounds(arms, targets)
+    assert found.value == pytest.approx(3 * max(least_norm(arms, y) for y in pairs) ** 2)
+    expected = max(y @ y for y in pairs) / max(x @ x for x in arms)
+    assert found.lower == pytest.approx(expected)
+    design = jb.design.xy_optimal(arms, targets, tol=1e-3)
+    assert found.lower <= design.bound <= design.value <= found.value
+    # Units of a column change the lengths, but not the gauge.
+    units = np.array([2.0**20, 1.0, 1e-6])
+    scaled = theory.design_value_bounds(arms * units, targets * units)
+    assert scaled.value == pytest.approx(found.value)
+
+
+def test_for_one_direction_the_gauge_is_the_value():
+    rng = np.random.default_rng(5)
+    arms, targets = rng.normal(size=(7, 3)), rng.normal(size=(2, 3))
+    found = theory.design_value_bounds(arms, targets)
+    design = jb.design.xy_optimal(arms, targets, tol=1e-5)
+    assert design.bound <= found.value * (1 + 1e-7)
+    assert found.value <= design.value * (1 + 1e-7)
+    assert theory.design_value_bounds(arms, targets[[0, 1, 1, 0]]) == found
+    assert theory.design_value_bounds(arms, targets[[0, 0]]) == (0.0, 0.0)
+
+
+def test_bounds_of_rho_need_the_span_of_the_arms():
+    plane, rng = np.eye(3)[:2], np.random.default_rng(6)
+    assert theory.design_value_bounds(plane, np.eye(3)).value == math.inf
+    inside = rng.normal(size=(3, 2)) @ plane
+    flat = theory.design_value_bounds(plane[:, :2], inside[:, :2])
+    assert theory.design_value_bounds(plane, inside).value == pytest.approx(flat.value)
+    with pytest.raises(ValueError, match="targets"):
+        theory.design_value_bounds(plane, np.eye(2))
+
+
+def test_lemma_1_as_printed_is_false():
+    """`max ||y||^2 / max ||x||` of the arms 4 e_i is above rho, which does not depend on 4."""
+    arms = 4.0 * np.eye(3)
+    rho = float(jb.design.xy_optimal(arms, arms).value)
+    assert rho == pytest.approx(6.0, rel=0.02)
+    assert theory.design_value_bounds(arms, arms).lower < rho < 32.0 / 4.0

@@ -35,7 +35,7 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
     Deviations:
       The paper prints the lower bound with `max ||x||` for `max ||x||^2`. Its proof bounds the
       largest eigenvalue of `sum w_x x x^T`, which is at most `max ||x||^2`; as printed the bound is
-      false, for instance for the arms `2 e_i`.
+      false, for instance for the arms `4 e_i` in three dimensions.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Lemma 1. https://arxiv.org/abs/1906.08399
@@ -55,5 +55,7 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
     longest = max(math.hypot(*difference) for difference in differences)
     lower = (longest / max(math.hypot(*arm) for arm in arms)) ** 2
     largest = max(float(norm) for norm in pair_shares.norms(arms, differences))
-    single = np.linalg.matrix_rank(differences) == 1 and len(differences) == 1
-    return Bound((1.0 if single else np.linalg.matrix_rank(arms)) * largest**2, lower)
+    one = differences[0]
+    single = all(np.array_equal(y, one) or np.array_equal(y, -one) for y in differences)
+    factor = 1 if single else int(np.linalg.matrix_rank(arms))
+    return Bound(factor * largest**2, lower)

@@ -171,12 +171,9 @@ def norms(
     Raises:
       RuntimeError: a solution that its dual does not certify to 1e-8.
     """
-    arms = np.asarray(arms, float)
-    points, mapped = _well_scaled(arms)
+    points, coordinates = _well_scaled(np.asarray(arms, float))
     for direction in np.asarray(directions, float):
-        wanted = mapped(direction)
-        missed = np.abs(arms.T @ np.linalg.lstsq(points.T, wanted)[0] - direction).max()
-        inside = missed <= NEGLIGIBLE * np.abs(direction).max()
+        wanted, inside = coordinates(direction)
         yield np.abs(_least_norm(points, wanted)).sum() if inside else np.float64(math.inf)
 
 
@@ -184,13 +181,20 @@ def _well_scaled(arms):
     """The arms in coordinates of their span in which no direction is longer than another.
 
     Returns:
-      Also the function that gives the coordinates of a direction in the span.
+      Also a function that gives the coordinates of a direction, and whether it is in the span.
     """
     scales = scaling.host_scales(arms)
     left, sizes, right = np.linalg.svd(arms / scales, full_matrices=False)
     kept = sizes > max(arms.shape) * np.finfo(float).eps * sizes.max()
-    basis = right[kept] / sizes[kept, None]
-    return left[:, kept], lambda direction: basis @ (direction / scales)
+    basis = right[kept]
+
+    def coordinates(direction):
+        scaled = direction / scales
+        along = basis @ scaled
+        missed = np.linalg.norm(scaled - along @ basis)
+        return along / sizes[kept], bool(missed <= NEGLIGIBLE * np.linalg.norm(scaled))
+
+    return left[:, kept], coordinates
 
 
 def _least_norm(points, wanted):
