@@ -17,7 +17,10 @@ from jaxbandits.reproduce.measures import Estimate, all_hold
 MANY = 10**6  # replications
 
 NAME = "lingape/fig1"
-OTHERS = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # no figures of papers
+OTHERS = {  # no figures of papers
+    *("glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"),
+    "rage/fig2a_printed",
+}
 
 
 EASY = reproduce.Experiment(
@@ -66,6 +69,21 @@ def test_files_and_resumption(easy, tmp_path):
     again = reproduce.reproduce(NAME, tmp_path, **options)
     assert times == {file: file.stat().st_mtime_ns for file in (tmp_path / "cells").iterdir()}
     assert again.claims == result.claims
+
+
+def test_a_figure_has_the_paper_s_scale_and_leaves_out_what_the_paper_s_does(easy, tmp_path):
+    two = {**easy.algorithms, "another one": partial(jb.lingape, delta=0.1)}
+    pictures = []
+    for scale in ("linear", "log"):
+        shown = dataclasses.replace(easy, algorithms=two, scale=scale, undrawn=("another one",))
+        result = reproduce.experiment.run(shown, tmp_path, quick=True)
+        assert result.dataset.algorithm.values.tolist() == list(two)
+        pictures.append((tmp_path / "figure.svg").read_text())
+    linear, log = pictures
+    assert linear != log
+    for picture in pictures:
+        assert "LinGapE" in picture
+        assert "another one" not in picture
 
 
 def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypatch, capsys):
