@@ -128,7 +128,7 @@ def _below_oracle(text: str, paper: str, times_arms: bool) -> "Claim":
 
 
 theorem_3: "Claim" = _below_oracle(
-    "H of LinGapE is at most 72 K times that of XY-oracle.",
+    "H of LinGapE over that of XY-oracle is at most 72 times the number of arms.",
     "Theorem 3: H_0 <= 72 C H_oracle, C <= K",
     times_arms=True,
 )

@@ -42,7 +42,7 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
 
     >>> import numpy as np
     >>> found = design_value_bounds(np.eye(3), np.eye(3))
-    >>> round(float(found.value), 6), round(float(found.lower), 6)
+    >>> round(found.value, 6), round(found.lower, 6)
     (12.0, 2.0)
     """
     check_arms(arms, targets)
@@ -54,7 +54,7 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
         return Bound(0.0, 0.0)
     longest = max(math.hypot(*difference) for difference in differences)
     lower = (longest / max(math.hypot(*arm) for arm in arms)) ** 2
-    largest = max(float(norm) for norm in pair_shares.norms(arms, differences))
+    largest = max(pair_shares.norms(arms, differences))
     one = differences[0]
     single = all(np.array_equal(y, one) or np.array_equal(y, -one) for y in differences)
     factor = 1 if single else int(np.linalg.matrix_rank(arms))

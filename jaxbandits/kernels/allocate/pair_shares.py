@@ -162,7 +162,7 @@ def optima(
 
 def norms(
     arms: Float[Table, "K d"], directions: Float[Table, "n d"]
-) -> Iterator[Float[np.ndarray, ""]]:
+) -> Iterator[float]:
     """The least `||w||_1` with `X^T w = y` for each direction y in turn; solved lazily.
 
     It is one over the gauge norm of y, `max {c: c y in conv(X, -X)}`, and infinite where y leaves
@@ -174,7 +174,7 @@ def norms(
     points, coordinates = _well_scaled(np.asarray(arms, float))
     for direction in np.asarray(directions, float):
         wanted, inside = coordinates(direction)
-        yield np.abs(_least_norm(points, wanted)).sum() if inside else np.float64(math.inf)
+        yield float(np.abs(_least_norm(points, wanted)).sum()) if inside else math.inf
 
 
 def _well_scaled(arms):
