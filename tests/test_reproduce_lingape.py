@@ -14,7 +14,8 @@ from jaxbandits.reproduce import lingape_claims as claims
 
 FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": [3e3, 6e3, 1e4]}
 FIGURE_1 |= {"XY-oracle": [200, 200, 200]}
-FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50], "XY-adaptive": [30, 110, 300]}
+FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50]}
+FIGURE_2 |= {"LinGapE, by ratios": [1.1, 3.9, 17], "XY-adaptive": [30, 110, 300]}
 FIGURE_3 = {"LinGapE": [2, 5, 9], "XY-static": [8, 25, 63]}
 EXPERIMENTS = {
     part: reproduce.EXPERIMENTS[f"lingape/{part}"] for part in ("fig1", "table1", "fig2", "fig3")
@@ -215,27 +216,28 @@ def test_table_1_of_a_few_algorithms():
 
 
 def figure_2(means=FIGURE_2, complexities=None, **options):
-    options = {"shares": [QUARTERS, EVEN, EVEN]} | options
+    options = {"shares": [QUARTERS, EVEN, QUARTERS, EVEN]} | options
     found = dataset_with(means, "gap", (0.5, 0.2, 0.1), **options)
     found = with_complexities(found, "gap", **(complexities or {}))
     return verdicts(EXPERIMENTS["fig2"].claims(found))
 
 
 def test_claims_of_figure_2():
-    assert figure_2() == [True] * 8
+    assert figure_2() == [True] * 9
     assert figure_2({**FIGURE_2, "LinGapE": [1, 4, 60]})[:2] == [False, False]
     assert figure_2({**FIGURE_2, "XY-static": [30, 12, 50]})[1] is False
     assert figure_2({name: [1, 4, 16] for name in FIGURE_2})[:2] == [None, None]
     assert figure_2({**FIGURE_2, "XY-adaptive": [30, 50, 300]})[2] is False
-    uneven = [[6, 1, 1, 1, 1]] * 3
-    assert figure_2(shares=uneven)[3:5] == [False, False]
-    assert figure_2(shares=None)[3:5] == [None, None]
-    assert figure_2(complexities={"ugape_complexity": 72.0})[5] is False
-    assert figure_2(complexities={"oracle_complexity": 0.2})[6] is False
+    assert figure_2({**FIGURE_2, "LinGapE, by ratios": [1, 6, 16]})[3] is False
+    uneven = [[6, 1, 1, 1, 1]] * 4
+    assert figure_2(shares=uneven)[4:6] == [False, False]
+    assert figure_2(shares=None)[4:6] == [None, None]
+    assert figure_2(complexities={"ugape_complexity": 72.0})[6] is False
+    assert figure_2(complexities={"oracle_complexity": 0.2})[7] is False
 
 
 def test_runs_that_were_cut_short_decide_nothing():
-    assert figure_2(cut=1)[:5] == [None] * 5
+    assert figure_2(cut=1)[:6] == [None] * 6
     assert figure_3(cut=1)[:4] == [None] * 4
     assert verdicts(EXPERIMENTS["table1"].claims(table(cut=1)))[:6] == [None] * 6
     assert verdicts(figure_1(cut=1))[8] is None

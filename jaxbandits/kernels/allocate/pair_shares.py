@@ -160,9 +160,7 @@ def optima(
             yield np.abs(_least_norm(points, points[i] - points[j]))
 
 
-def norms(
-    arms: Float[Table, "K d"], directions: Float[Table, "n d"]
-) -> Iterator[float]:
+def norms(arms: Float[Table, "K d"], directions: Float[Table, "n d"]) -> Iterator[float]:
     """The least `||w||_1` with `X^T w = y` for each direction y in turn; solved lazily.
 
     It is one over the gauge norm of y, `max {c: c y in conv(X, -X)}`, and infinite where y leaves
