@@ -21,6 +21,7 @@ from .bounds import (
 from .budget import (
     ErrorBound,
     bayes_gap_error_bound,
+    error_lower_bound,
     od_linbai_error_bound,
     sequential_halving_error_bound,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "bayes_gap_error_bound",
     "characteristic_time",
     "confidence",
+    "error_lower_bound",
     "glm_fpl_regret_bound",
     "glm_tsl_regret_bound",
     "gse_error_bound",
