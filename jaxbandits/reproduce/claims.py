@@ -361,13 +361,36 @@ def change(
       start, end: values of the axis; the least and the largest by default.
       where: see `accuracy`.
     """
+    return _from_end_to_end(axis, start, end, where, measures.accuracy, "")
+
+
+def change_of_lead(
+    axis: str, start: float | None = None, end: float | None = None, where: Where = EVERYWHERE
+) -> Quantity:
+    """By how much the difference of two accuracies rises from one value of an axis to another.
+
+    Args:
+      axis, start, end, where: see `change`.
+    """
+    return _from_end_to_end(axis, start, end, where, measures.accuracy_difference, "-")
+
+
+def _from_end_to_end(
+    axis: str,
+    start: float | None,
+    end: float | None,
+    where: Where,
+    measured: Callable[..., Estimate],
+    sign: str,
+) -> Quantity:
+    """The change of what is measured, `(dataset, names..., where) -> Estimate`."""
 
     def ends(values: Sequence[Any]) -> list[Any]:
         return [min(values) if start is None else start, max(values) if end is None else end]
 
-    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+    def measure(dataset: "Dataset", *names: str) -> Iterator[Measured]:
         first, last = (
-            measures.accuracy(dataset, name, {**where, axis: value})
+            measured(dataset, *names, {**where, axis: value})
             for value in ends(dataset[axis].values.tolist())
         )
         yield _estimated(measures.difference_of(last, first), "difference")
@@ -379,21 +402,44 @@ def change(
     def stated(dataset: "Dataset") -> Mapping[str, Any]:
         return dict(zip(("from", "to"), ends(dataset[axis].values.tolist()), strict=True))
 
-    return Quantity(measure, "", missing, stated=stated)
+    return Quantity(measure, sign, missing, stated=stated)
 
 
 def seconds(where: Where = EVERYWHERE) -> Quantity:
     """The seconds of one algorithm over those of another, without those for compiling."""
 
     def measure(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
-        found = measures.seconds_ratio(dataset, one, other, where)
-        if found is not None:
-            yield Measured("", {"ratio": found}, found, lambda low, high: low < found < high)
+        yield from _ratio(measures.seconds_ratio(dataset, one, other, where))
 
     def missing(dataset: "Dataset") -> list[str]:
         return measures.values_not_run(dataset, where)
 
     return Quantity(measure, "/", missing)
+
+
+def growth_of_seconds(axis: str, start: float, end: float, where: Where = EVERYWHERE) -> Quantity:
+    """The seconds of an algorithm at one value of an axis over those at another.
+
+    Args:
+      axis: its name.
+      start, end: values of the axis.
+      where: see `seconds`.
+    """
+    ends = {**where, axis: start}, {**where, axis: end}
+
+    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+        yield from _ratio(measures.seconds_growth(dataset, name, *ends))
+
+    def missing(dataset: "Dataset") -> list[str]:
+        return measures.values_not_run(dataset, {**where, axis: [start, end]})
+
+    return Quantity(measure, "", missing, stated=lambda dataset: {"from": start, "to": end})
+
+
+def _ratio(found: float | None) -> Iterator[Measured]:
+    """A ratio that has no error, where it is known."""
+    if found is not None:
+        yield Measured("", {"ratio": found}, found, lambda low, high: low < found < high)
 
 
 # Regret and reward: each instance and point of the axes is a case of its own.
