@@ -157,6 +157,6 @@ LOGISTIC_BOUNDS = Experiment(
     ),
     quantities=("errors",),
     extended=_drawn_with(LOGISTIC),
-    quick={"axes": {"budget": (20, 320)}, "replications": 2000},
+    quick={"axes": {"budget": (20, 320, 640)}, "replications": 2000},
     **from_files("gse/bounds_logistic.toml"),
 )
