@@ -119,5 +119,9 @@ CORNER = figure(
     ),
     compare("GSE gets worse with more arms.", change("num_arms"), (LIN, FWG_ROUND), most=-0.2),
     rounding_changes_little(),
-    quick={"algorithms": (LIN, OD), "axes": {"num_arms": (3, 12)}, "replications": 200},
+    quick={
+        "algorithms": (LIN, FWG_ROUND, OD),
+        "axes": {"num_arms": (3, 12)},
+        "replications": 200,
+    },
 )

@@ -14,7 +14,7 @@ from ...instances import Instance
 from ..claims import Claim, Finding
 
 if TYPE_CHECKING:
-    from ...theory.budget import ErrorBound
+    from ...theory.budget import ErrorBound, LowerForm
 
 EXPONENTS = {"q = 2": 2, "q = 3": 3}
 DIM = 4
@@ -166,7 +166,7 @@ def _independent_arms() -> Finding:
 # Lower bounds, Section 4.1.
 
 
-def _exponents(form: str, factor: Callable[[int], float]) -> Callable[[], Finding]:
+def _exponents(form: "LowerForm", factor: Callable[[int], float]) -> Callable[[], Finding]:
     """The exponent of a lower bound over that of (3), for independent arms of equal gaps."""
 
     def find() -> Finding:

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
     from ...sweeps import Sweep
+    from ...theory.budget import LowerForm
 
 Bound: TypeAlias = Callable[[Instance, int], float]
 
 DRAWS = 2000  # replications of a bound that depends on the draws
 PAIRWISE, PRINTED = "GSE's bound (2)", "GSE's bound (3)"
 NORMAL_TAILS, PAIRWISE_LOG, PRINTED_LOG = "by normal tails", "GSE's bound (5)", "GSE's bound (6)"
-LOWER = {"Kaufmann et al.": "kaufmann", "Carpentier and Locatelli": "carpentier_locatelli"}
+LOWER: "dict[str, LowerForm]" = {
+    "Kaufmann et al.": "kaufmann",
+    "Carpentier and Locatelli": "carpentier_locatelli",
+}
 
 
 def _of_gse(**options) -> Bound:
@@ -135,7 +139,7 @@ BOUNDS = Experiment(
     ),
     quantities=("errors",),
     extended=_drawn_with(LINEAR_BOUNDS),
-    quick={"axes": {"budget": (80, 320)}, "replications": 5000},
+    quick={"axes": {"budget": (80, 320, 1280, 2560)}, "replications": 10_000},
     **from_files("gse/bounds.toml"),
 )
 
