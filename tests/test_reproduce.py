@@ -17,7 +17,13 @@ from jaxbandits.reproduce.measures import Estimate, all_hold
 MANY = 10**6  # replications
 
 NAME = "lingape/fig1"
-OTHERS = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # no figures of papers
+OTHERS = {
+    "glm/fig1_printed",
+    "gse/eta",
+    "gse/bounds",
+    "gse/bounds_logistic",
+    "gse/fig6_per_arm",
+}  # no figures of papers
 
 
 EASY = reproduce.Experiment(
