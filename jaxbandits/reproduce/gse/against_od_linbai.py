@@ -16,7 +16,7 @@ from .names import (
 )
 
 SMALL, LARGE = {"budget": 100}, {"budget": 500}
-ONE_STAGE = "GSE-Lin-D, one stage"
+ONE_STAGE = "GSE-Lin-D (one stage)"
 MORE_AND_MORE = (
     'Appendix E.3: "for small budgets increasing K our algorithm outperforms OD-LinBAI more and '
     'more"'

@@ -16,7 +16,7 @@ LIN, FWG, GREEDY, WYNN, D = (
 )
 LOG, LOG_FWG, LOG_D = "GSE-Log", "GSE-Log-FWG", "GSE-Log-D"
 FWG_25, OD_25 = "GSE-Lin-FWG, 25 K pulls", "OD-LinBAI, 25 K pulls"
-AS_PRINTED = ", ROUND as printed"
+AS_PRINTED = " (ROUND as printed)"
 FWG_ROUND, WYNN_ROUND, D_ROUND, LOG_FWG_ROUND, LOG_D_ROUND, FWG_25_ROUND = (
     name + AS_PRINTED for name in (FWG, WYNN, D, LOG_FWG, LOG_D, FWG_25)
 )
