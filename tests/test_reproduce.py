@@ -17,13 +17,10 @@ from jaxbandits.reproduce.measures import Estimate, all_hold
 MANY = 10**6  # replications
 
 NAME = "lingape/fig1"
-OTHERS = {
+OTHERS = {  # no figures of papers
     "glm/fig1_printed",
-    "gse/eta",
-    "gse/bounds",
-    "gse/bounds_logistic",
-    "gse/fig6_per_arm",
-}  # no figures of papers
+    *(f"gse/{name}" for name in ("eta", "bounds", "bounds_logistic", "fig6_100", "fig6_per_arm")),
+}
 
 
 EASY = reproduce.Experiment(

@@ -170,7 +170,7 @@ def confirming(figure, instance, name, **point):
         return {names.UCB_GLM: 0.1}.get(name, (0.5 if gse_like else 0.3) + gain + designed + log)
     if figure == "gse/fig5":
         return (0.4 if gse_like else 0.35) + point["per_arm"] / 200
-    if figure == "gse/fig6":
+    if figure in ("gse/fig6", "gse/fig6_100"):
         large, printed = point["budget"] == 500, name.endswith(names.AS_PRINTED)
         return 0.5 + (0.1 + k / 400) * (gse_like != large) + 0.03 * (printed and not large)
     if figure == "gse/fig6_per_arm":

@@ -7,7 +7,7 @@ does. The paper chose the kernel of BayesGap and the delta of LinGapE by its res
 """
 
 from ..experiment import Experiment
-from .against_od_linbai import CORNER, SPHERE_OD, SPHERE_OD_PER_ARM
+from .against_od_linbai import CORNER, SPHERE_OD, SPHERE_OD_100, SPHERE_OD_PER_ARM
 from .bounds import BOUNDS, LOGISTIC_BOUNDS
 from .data import DATA
 from .linear import ADAPTIVE, ETA, SPHERE, STATIC
@@ -20,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "gse/fig4": LOGISTIC,
     "gse/fig5": DATA,
     "gse/fig6": SPHERE_OD,
+    "gse/fig6_100": SPHERE_OD_100,
     "gse/fig6_per_arm": SPHERE_OD_PER_ARM,
     "gse/fig7": CORNER,
     "gse/eta": ETA,
