@@ -6,13 +6,14 @@
     python -m benchmarks.reproductions --again     # judges the cells that are kept once more
 
 What is kept of a run: its claims and their numbers, in `benchmarks/results/reproductions.json`, and
-its cells, in `benchmarks/results/reproductions/`. From the cells, also those of a run that did not
-end, `reproduce` goes on: copy that folder and name the copy as `--out`. A run of fewer replications
-or points than the one that is kept does not replace it. A run on recorded data (`--data`) is kept
-beside that on what stands in for them, under the name of the experiment with ", recorded".
-Explanations are written by hand, in `docs/reproductions/notes.toml`. A paper has `about`. An
-experiment has `text`, what differs from the paper; `paper`, its numbers; and `claims`: by the text
-of a claim or its beginning, why it may not hold. This is shown where it does not.
+its cells, in `benchmarks/results/reproductions/`, unless it takes less than two minutes. From the
+cells, also those of a run that did not end, `reproduce` goes on: copy that folder and name the copy
+as `--out`. A run of fewer replications or points than the one that is kept does not replace it. A
+run on recorded data (`--data`) is kept beside that on what stands in for them, under the name of
+the experiment with ", recorded". Explanations are written by hand, in
+`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from
+the paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may
+not hold. This is shown where it does not.
 """
 
 import argparse
@@ -34,6 +35,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "results" / "reproductions.json"
 STORED = ROOT / "benchmarks" / "results" / "reproductions"
 MOST_STORED = 20 * 2**20  # bytes
+SHORT = 120.0  # seconds: a run that takes less is played again rather than its cells kept
 RECORDED = ", recorded"
 PAGES = ROOT / "docs" / "reproductions"
 PICTURES, NOTES = PAGES / "pictures", PAGES / "notes.toml"
@@ -158,8 +160,16 @@ def keep_run(name, folder):
     known[name] = found | {"shown_pixels": keep_picture(name, folder)}
     ordered = {name: known[name] for name in names() if name in known}
     KEPT.write_text(json.dumps(ordered, indent=1, allow_nan=False) + "\n")
-    keep_cells(name, folder)
+    if is_short(found):
+        shutil.rmtree(cells_of(name), ignore_errors=True)
+    else:
+        keep_cells(name, folder)
     print(f"{name}: kept")
+
+
+def is_short(found):
+    """Whether a run took so little time that its cells are not kept."""
+    return found["seconds"] + found["compile_seconds"] < SHORT
 
 
 def keep_cells(name, folder):
@@ -186,13 +196,17 @@ def judge_again(data):
     known = json.loads(KEPT.read_text())
     for name in names():
         recorded = name.endswith(RECORDED)
-        whole_run = name in known and not smaller(name, known[name]) and cells_of(name).is_dir()
+        whole_run = name in known and not smaller(name, known[name])
+        from_cells = cells_of(name).is_dir()
         if not whole_run or (recorded and data is None):
+            continue
+        if not (from_cells or is_short(known[name])):
             continue
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder)
-            shutil.copytree(cells_of(name) / CELLS, out / CELLS)
-            before = set((out / CELLS).iterdir())
+            if from_cells:
+                shutil.copytree(cells_of(name) / CELLS, out / CELLS)
+            before = set((out / CELLS).iterdir()) if from_cells else set()
             plain = name.removesuffix(RECORDED)
             reproduce(plain, out, data=data if recorded else None, progress=True)
             if new := set((out / CELLS).iterdir()) - before:

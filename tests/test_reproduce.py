@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from functools import partial
 
 import numpy as np
@@ -73,6 +74,7 @@ def test_files_and_resumption(easy, tmp_path):
 
 def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypatch, capsys):
     whole = dataclasses.replace(easy, axes={"dim": (2, 5)}, replications=6)
+    monkeypatch.setattr(reproductions, "SHORT", 0.0)
     for name in ("KEPT", "STORED", "PICTURES"):
         monkeypatch.setattr(reproductions, name, tmp_path / name)
     monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, whole)
@@ -96,6 +98,12 @@ def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypat
     assert capsys.readouterr().out == f"{NAME}: kept\n"  # and no cell was played
     (row,) = json.loads(reproductions.KEPT.read_text())[NAME]["claims"]
     assert (row["claim"], row["holds"]) == ("It ends.", True)
+    monkeypatch.setattr(reproductions, "SHORT", math.inf)
+    reproductions.keep(tmp_path)
+    assert not (reproductions.STORED / NAME).exists()
+    capsys.readouterr()
+    reproductions.judge_again(None)
+    assert capsys.readouterr().out == f"{NAME}: 2 cells were played\n{NAME}: kept\n"
 
 
 @pytest.mark.slow
