@@ -9,15 +9,24 @@ from ..signatures import publish, unknown
 from ..sweeps.grid import check_how, require_shard
 from ..system.plugins import Catalogue, PluginFile
 from . import glm, gse, lingape, rage, topm
+from .calculation import Calculation, calculate
 from .experiment import Experiment, Result, run
 
-__all__ = ["EXPERIMENTS", "Experiment", "Result", "experiments", "reproduce", "reproduce_all"]
+__all__ = [
+    "EXPERIMENTS",
+    "Calculation",
+    "Experiment",
+    "Result",
+    "experiments",
+    "reproduce",
+    "reproduce_all",
+]
 
 publish(globals())
 
 # Options of `reproduce` that say how to run.
 HOW = ("cluster", "batch", "devices", "cores", "engine")
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment | Calculation] = {
     **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
     **lingape.EXPERIMENTS,
@@ -26,7 +35,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
-def experiments(plugins: Sequence[PluginFile] = ()) -> Catalogue[Experiment]:
+def experiments(plugins: Sequence[PluginFile] = ()) -> Catalogue[Experiment | Calculation]:
     """Experiments by name: those of this package, of installed plugins, and of plugin files."""
 
     def fits(thing: Any) -> bool:
@@ -106,13 +115,8 @@ def reproduce(
     known = experiments(plugins)
     if name not in known:
         raise unknown("experiment", name, known)
-    return run(
-        known[name],
-        out,
-        source=known.source(name),
-        replications=replications,
-        quick=quick,
-        data=data,
-        force=force,
-        **how,
-    )
+    size = {"replications": replications, "quick": quick, "data": data, "force": force}
+    found = known[name]
+    if isinstance(found, Calculation):
+        return calculate(found, out, **size, **how)
+    return run(found, out, source=known.source(name), **size, **how)
