@@ -17,6 +17,7 @@ of a claim or its beginning, why it may not hold. This is shown where it does no
 
 import argparse
 import json
+import math
 import shutil
 import sys
 import tempfile
@@ -27,7 +28,8 @@ from pathlib import Path
 import xarray
 
 from jaxbandits.report.measured import measured_text
-from jaxbandits.reproduce import EXPERIMENTS, reproduce
+from jaxbandits.reproduce import EXPERIMENTS, Calculation, reproduce
+from jaxbandits.reproduce.calculation import ROW, is_recorded
 from jaxbandits.sweeps.store import CELLS
 
 ROOT = Path(__file__).parents[1]
@@ -75,12 +77,16 @@ def cells_of(name):
 def played(name, folder):
     """What is kept of the run of an experiment in a folder."""
     experiment = experiment_of(name)
+    claims = json.loads((folder / "claims.json").read_text())
     with xarray.open_dataset(folder / "results.nc") as dataset:
         facts = dataset.attrs
+        if isinstance(experiment, Calculation):
+            rows = dataset[ROW].values.tolist()
+            data = "recorded" if is_recorded(dataset) else "{}"
+            return calculated(name, facts, rows) | {"claims": claims, "data": data}
         points = {axis: dataset[axis].values.tolist() for axis in experiment.axes}
         algorithms = dataset.algorithm.values.tolist()
         replications = int(dataset.replications.max())
-    claims = json.loads((folder / "claims.json").read_text())
     horizon = facts.get("horizon")
     return {
         "title": facts["experiment"],
@@ -95,9 +101,28 @@ def played(name, folder):
     }
 
 
+def calculated(name, facts, rows):
+    """What is kept of a calculation, its claims aside."""
+    wanted = experiment_of(name).rows
+    number = facts.get("replications")
+    return {
+        "title": facts["experiment"],
+        "replications": None if number is None else int(number),
+        "horizon": None,
+        "points": {},
+        # Rows of recorded data have names of their own.
+        "left_out": [one for one in wanted if one not in rows] if len(rows) < len(wanted) else [],
+        "seconds": round(float(facts["seconds"]), 1),
+        "compile_seconds": 0.0,
+        **dict.fromkeys(("engine", "device", "jax"), ""),
+    }
+
+
 def whole(name):
     """The size of an experiment in its paper."""
     experiment = experiment_of(name)
+    if isinstance(experiment, Calculation):
+        return {"replications": experiment.replications, "horizon": None, "points": {}}
     return {
         "replications": experiment.replications,
         "horizon": experiment.horizon,
@@ -124,7 +149,7 @@ def smaller(name, kept):
 
 def size(kept):
     """A number that grows with the size of a run."""
-    product = kept["replications"] * (kept["horizon"] or 1)
+    product = (kept["replications"] or 1) * (kept["horizon"] or 1)
     for values in kept["points"].values():
         product *= max(1, len(values))
     return product
@@ -249,7 +274,12 @@ def played_text(name, found):
     """How large the run was and how long it took."""
     minutes = (found["seconds"] + found["compile_seconds"]) / 60
     how = smaller(name, found)
-    text = f"Smaller than the paper's: {'; '.join(how)}." if how else "Played at the paper's size."
+    done = "Played" if found["engine"] else "Calculated"
+    text = f"Smaller than the paper's: {'; '.join(how)}." if how else f"{done} at the paper's size."
+    if not found["engine"]:
+        number = found["replications"]
+        draws = "" if number is None else f" {number:,} random instances a row,"
+        return f"{text}{draws} {minutes:.0f} minutes." if draws else text
     return (
         f"{text} {found['replications']:,} replications, {minutes:.0f} minutes "
         f"({found['seconds'] / 60:.0f} of them playing, the rest compiling), engine "
@@ -307,7 +337,8 @@ def reason(claim, known):
 
 def numbers(claims, replications):
     """What each verdict rests on, folded away."""
-    blocks = [f"- {one['claim']} {measured(one['measured'], replications)}" for one in claims]
+    number = math.inf if replications is None else replications
+    blocks = [f"- {one['claim']} {measured(one['measured'], number)}" for one in claims]
     return ":::{dropdown} Measured numbers\n" + "\n".join(blocks) + "\n:::\n"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..engine.checks import size_or_none
+from ..report.reading import CALCULATED
 from ..sweeps.dataset import write
 from ..sweeps.store import CELLS
 from ..system.files import replacing
@@ -34,7 +35,7 @@ Numbers: TypeAlias = Mapping[str, float | list[float]]
 Rows: TypeAlias = Mapping[str, functools.partial[Numbers]]
 
 ROW, SAMPLE = "row", "sample"  # dimensions of the dataset
-RECORDED = "recorded"  # attribute: 1 where rows are calculated from the paper's own data
+RECORDED, MADE_UP = "recorded data", "no recorded data"  # the attribute `CALCULATED`
 DIGITS = 32  # of the hash in the name of a stored row
 
 
@@ -47,7 +48,7 @@ class Calculation:
       rows: by name, what calculates a row.
       claims: `dataset -> rows`, as `claims.checked` makes it. The dataset has a variable for each
         number, along "row", and for each list, along "row" and "sample".
-      draw: puts the dataset into axes of matplotlib.
+      draw: puts the dataset into axes of matplotlib; what has a label is in the legend below.
       replications: how many random instances a row is calculated from; None where nothing is drawn.
       quick: what the small version has instead: `replications`, and names of those `rows` that it
         calculates.
@@ -71,20 +72,31 @@ class Calculation:
         self, replications: int | None = None, quick: bool = False, data: Path | str | None = None
     ) -> Rows:
         """The rows to calculate; `data` that it does not need are ignored."""
-        size_or_none("replications", replications)
-        changed = self.quick if quick else {}
-        recorded = data is not None and self.from_folder is not None
-        rows = self.from_folder(Path(data)) if recorded else self.rows
-        rows = {name: row for name, row in rows.items() if name in changed.get("rows", rows)}
+        number = self.number(replications, quick)
+        rows = self.rows
+        if data is not None and self.from_folder is not None:
+            rows = self.from_folder(Path(data))
+        wanted = self.quick.get("rows", rows) if quick else rows
+        size = {} if number is None else {"replications": number}
+        return {name: functools.partial(rows[name], **size) for name in rows if name in wanted}
+
+    def number(self, replications: int | None = None, quick: bool = False) -> int | None:
+        """How many random instances a row is calculated from."""
         if self.replications is None:
-            return rows
-        number = replications or changed.get("replications", self.replications)
-        return {name: functools.partial(r, replications=number) for name, r in rows.items()}
+            return None
+        size_or_none("replications", replications)
+        usual = self.quick.get("replications", self.replications) if quick else self.replications
+        return usual if replications is None else replications
 
     def note(self, data: Path | str | None) -> str:
         """What title and claims add where a stand-in is used."""
         stands_in = self.from_folder is not None and data is None
         return f" ({self.stand_in})" if stands_in else ""
+
+
+def is_recorded(dataset: "Dataset") -> bool:
+    """Whether a dataset was calculated from the paper's own data."""
+    return dataset.attrs[CALCULATED] == RECORDED
 
 
 def calculate(
@@ -109,6 +121,7 @@ def calculate(
     """
     out, note = Path(out), calculation.note(data)
     rows, title = calculation.chosen(replications, quick, data), calculation.title + note
+    number = calculation.number(replications, quick)
     if not force:
         _check_folder(out, calculation.title)
     files = {
@@ -126,12 +139,13 @@ def calculate(
         return None
     found = {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
     dataset = _dataset({name: row["numbers"] for name, row in found.items()})
-    recorded = int(data is not None and calculation.from_folder is not None)
+    recorded = data is not None and calculation.from_folder is not None
     dataset.attrs |= {
         "experiment": title,
         "jaxbandits": VERSION,
         "seconds": sum(row["seconds"] for row in found.values()),
-        RECORDED: recorded,
+        CALCULATED: RECORDED if recorded else MADE_UP,
+        **({} if number is None else {"replications": number}),
         **provenance(),
     }
     claims: list[ClaimRow] = [
@@ -189,12 +203,13 @@ def _dataset(found: Mapping[str, Numbers]) -> "Dataset":
 def _save(calculation: Calculation, dataset: "Dataset", path: Path) -> None:
     """Draw the figure, and write it in all formats."""
     from ..report import plot
-    from ..show.canvas import new_figure, points, size_of, wrapped
+    from ..show.canvas import handles, legend_below, new_figure, points, size_of, wrapped
 
     with new_figure(size_of(1, 1, None), shown=False) as fig:
         ax = fig.subplots()
         calculation.draw(dataset, ax)
         ax.grid(alpha=0.3)
+        legend_below(fig, handles([ax]), grow=True)
         size = points("figure.titlesize")
         title = wrapped(dataset.attrs["experiment"], plot.TITLE * fig.get_figwidth(), size)
         fig.suptitle(title, fontsize=size)

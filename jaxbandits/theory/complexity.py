@@ -10,6 +10,7 @@ and `D_a = mu_(m) - mu_a` otherwise.
 import math
 from typing import Literal, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..algorithms.loops.top_m import USUAL_RIDGE
@@ -222,7 +223,7 @@ def top_m_pull_bound(
     require(norm is not None or not needed, f"theta_norm must be given: {threshold} needs it")
     noise_var = float(instance.noise_var)
     known = radius.facts(
-        np.asarray(instance.arms), delta=delta, noise_var=noise_var, v0=v0, theta_norm=norm
+        jnp.asarray(instance.arms), delta=delta, noise_var=noise_var, v0=v0, theta_norm=norm
     )
     at_least = 1.0 + len(instance.arms)
 

@@ -17,7 +17,7 @@ from ... import algorithms, instances, theory
 from ...instances import Instance
 from ...instances.data.local_files import find_file
 from ...intervals import binomial_interval
-from ..calculation import RECORDED, ROW, Calculation, Numbers
+from ..calculation import ROW, Calculation, Numbers, is_recorded
 from ..claims import DELTA, Claim, Finding, checked, claim
 from ..measures import ErrorRate, Verdict, all_hold, not_run, only_instance
 
@@ -184,9 +184,8 @@ def _bars(dataset: "Dataset", ax: "Axes") -> None:
     last = SHARES[_row(10, 5, SCALES[1])]
     printed = [SHARES.get(name, last) for name in dataset.row.values.tolist()]
     ax.plot(places, [np.nan if x is None else x for x in printed], "kx", label="Table 4")
-    ax.set_xticks(places, dataset.row.values.tolist(), rotation=90, fontsize=7)
+    ax.set_xticks(places, dataset.row.values.tolist(), rotation=90)
     ax.set_ylabel("% of instances")
-    ax.legend()
 
 
 TABLE_4 = Calculation(
@@ -275,7 +274,7 @@ def digits_of_table_5(dataset: "Dataset") -> Finding:
     """Known of the authors' matrix alone."""
     ours, theirs, gaps = (_column(dataset, name) for name in ("m_lingape", "ugape", "gap"))
     measured = {f"m = {m}": [ours[m], theirs[m], gaps[m]] for m in TABLE_5}
-    if not dataset.attrs[RECORDED]:
+    if not is_recorded(dataset):
         return Finding(measured, None, ["the authors' matrix"])
     alike = [
         abs(ours[m] - first) < LAST_DIGIT
@@ -308,7 +307,6 @@ def _pairs(dataset: "Dataset", ax: "Axes") -> None:
         ax.bar_label(bars, fmt="{:,.2f}")
     ax.set_xticks(places, dataset.row.values.tolist())
     ax.set_ylabel("complexity constant")
-    ax.legend()
 
 
 NEAR = "on a random matrix like the authors', which is not ours to give"

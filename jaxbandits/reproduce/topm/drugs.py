@@ -14,8 +14,7 @@ from jaxtyping import Float
 from ... import instances
 from ...instances import Instance
 from ...instances.data.local_files import find_file, named_table
-from ...show.canvas import points
-from ..calculation import RECORDED, ROW, Calculation, Numbers
+from ..calculation import ROW, Calculation, Numbers, is_recorded
 from ..claims import Finding, checked, claim
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ VERDICT: re.Pattern[str] = re.compile(
     r"\('Arm: ', \([^,]*, '([^']*)'\), '[^']*', \([^,)]*, [^,)]*, ([^,)]*)\)"
 )
 MISFIT = 20.9  # Appendix B
+SCORED = {"rewards": "mean", "baseline": "baseline"}
 SMALL = 1e-6  # of a score, which is at most 1
 STAND_IN = "on made-up drugs and genes: the recorded ones are not ours to give"
 
@@ -149,7 +149,7 @@ def good_drugs_lead(dataset: "Dataset") -> Finding:
 @claim("The hit score of the mean rewards is at least that of the baseline at each r.")
 def no_worse_than_the_baseline(dataset: "Dataset") -> Finding:
     """Algorithm 3 is the baseline."""
-    found = {"rewards": _hits(dataset, "mean"), "baseline": _hits(dataset, "baseline")}
+    found = {label: _hits(dataset, name) for label, name in SCORED.items()}
     pairs = zip(*(hits.values() for hits in found.values()), strict=True)
     return Finding(found, all(ours >= theirs for ours, theirs in pairs))
 
@@ -167,7 +167,7 @@ def not_linear(dataset: "Dataset") -> Finding:
 @claim("Algorithm 3 on the published signatures and phenotype gives the logged baseline scores.")
 def baseline_repeats(dataset: "Dataset") -> Finding:
     """On recorded drugs alone."""
-    if not dataset.attrs[RECORDED]:
+    if not is_recorded(dataset):
         return Finding({}, None, ["the recorded drugs"])
     scores, again = dataset.baseline.values, dataset.baseline_again.values
     measured = {"logged": scores.tolist(), "here": again.tolist()}
@@ -186,13 +186,10 @@ def _boxes(dataset: "Dataset", ax: "Axes") -> None:
     ax.plot(places, dataset.baseline.values, "s", color="C0", label="baseline")
     ax.set_xticks(places, dataset.row.values.tolist(), rotation=45, ha="right")
     ax.set_ylabel("score")
-    lines = [
-        f"hit scores of {label}: {', '.join(f'{hit:.1f} at {r}' for r, hit in hits.items())}"
-        for name, label in (("mean", "the rewards"), ("baseline", "the baseline"))
-        for hits in [_hits(dataset, name)]
-    ]
-    ax.set_title("\n".join(lines), fontsize=points("legend.fontsize"))
-    ax.legend()
+    hits = {label: _hits(dataset, name).values() for label, name in SCORED.items()}
+    texts = [f"{label} {', '.join(f'{hit:.1f}' for hit in found)}" for label, found in hits.items()]
+    ranks = ", ".join(map(str, RANKS))
+    ax.set_title(f"Hit scores at r = {ranks}:\n{'; '.join(texts)}")
 
 
 SCORES = Calculation(
