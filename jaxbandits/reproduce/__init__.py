@@ -115,7 +115,12 @@ def reproduce(
     known = experiments(plugins)
     if name not in known:
         raise unknown("experiment", name, known)
-    size: dict[str, Any] = {"replications": replications, "quick": quick, "data": data, "force": force}
+    size: dict[str, Any] = {
+        "replications": replications,
+        "quick": quick,
+        "data": data,
+        "force": force,
+    }
     found = known[name]
     if isinstance(found, Calculation):
         return calculate(found, out, **size, **how)

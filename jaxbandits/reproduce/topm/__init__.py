@@ -422,14 +422,22 @@ CLOSE_UP = _experiment(
 SIMILAR = (OPTIMIZED, GIFA_LV)
 
 
-def _random(features: np.ndarray) -> Builders:
-    theta = np.eye(features.shape[1])[0]
-    return {"random": partial(instances.linear, features, theta, noise_var=constants.VARIANCE)}
+def _random_from(folder: Path) -> Builders:
+    inner = folder / constants.FOLDER
+    path = str(inner if inner.is_dir() else folder)
+    return {"random": partial(constants.authors_instance, path=path, noise_var=constants.VARIANCE)}
 
 
 RANDOM = _experiment(
     f"Three and eight of ten random arms, {PAPER} 3",
-    _random(constants.MADE_UP),
+    {
+        "random": partial(
+            instances.linear,
+            constants.MADE_UP,
+            np.eye(constants.MADE_UP.shape[1])[0],
+            noise_var=constants.VARIANCE,
+        )
+    },
     (*SIMILAR, GREEDY, GIFA),
     (
         compare(
@@ -454,7 +462,7 @@ RANDOM = _experiment(
     threshold="heuristic",
     averages="heuristic",
     axes={"m": tuple(constants.TABLE_5)},
-    from_folder=lambda folder: _random(constants.matrix_of(folder)),
+    from_folder=_random_from,
     stand_in=constants.NEAR,
     quick={"algorithms": SIMILAR, "replications": 50},
 )

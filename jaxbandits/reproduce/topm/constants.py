@@ -16,7 +16,9 @@ from jaxtyping import Float
 from ... import algorithms, instances, theory
 from ...instances import Instance
 from ...instances.data.local_files import find_file
+from ...instances.options import checked as checked_options
 from ...intervals import binomial_interval
+from ...parameters import Normal
 from ..calculation import ROW, Calculation, Numbers, is_recorded
 from ..claims import DELTA, Claim, Finding, checked, claim
 from ..measures import ErrorRate, Verdict, all_hold, not_run, only_instance
@@ -46,6 +48,7 @@ PRINTED: dict[tuple[int, int], tuple[float | None, ...]] = {
 TABLE_5 = {3: (4545.97, 5047.77), 8: (32124.01, 27622.18)}  # by m: m-LinGapE, UGapE
 GAPS = {3: 0.075, 8: 0.029}  # by m, in Table 5
 SOURCE = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
+FOLDER = "top_m_random_instance"
 ALIKE = 139  # the draw whose gaps and constants are nearest to those of Table 5
 BY_COLUMNS, QUARTER = "columns of norm 1", "variance 1/4"
 FREQUENT = "K = 10, N = 5, D = "  # the rows where the condition is met often
@@ -235,9 +238,22 @@ TABLE_4 = Calculation(
 
 def matrix_of(folder: Path) -> Float[np.ndarray, "K N"]:
     """The features of the authors' random instance: ten arms in five dimensions."""
-    inner = folder / "top_m_random_instance"
+    inner = folder / FOLDER
     file = find_file(inner if inner.is_dir() else folder, "features_5x10.csv", SOURCE)
     return np.loadtxt(file).T
+
+
+@checked_options
+def authors_instance(path: Path | str, *, noise_var: Normal = 1.0) -> Instance:
+    """The authors' random instance, ten arms in five dimensions; theta is e_1.
+
+    Args:
+      path: the folder with `features_5x10.csv`, or the one above.
+      noise_var: variance of the rewards.
+    Raises:
+      ValueError: a missing file.
+    """
+    return first_feature(matrix_of(Path(path)), noise_var)
 
 
 # What stands in for it.
@@ -303,6 +319,7 @@ def _pairs(dataset: "Dataset", ax: "Axes") -> None:
         (-0.2, "m_lingape", "m-LinGapE (optimized)"),
         (0.2, "ugape", "UGapE"),
     ):
+        ax.margins(y=0.1)
         bars = ax.bar(places + shift, dataset[name].values, 0.38, label=label)
         ax.bar_label(bars, fmt="{:,.2f}")
     ax.set_xticks(places, dataset.row.values.tolist())
