@@ -19,6 +19,7 @@ from ...instances.data.local_files import find_file
 from ...instances.options import checked as checked_options
 from ...intervals import binomial_interval
 from ...parameters import Normal
+from ...types import Scalar
 from ..calculation import ROW, Calculation, Numbers, is_recorded
 from ..claims import DELTA, Claim, Finding, checked, claim
 from ..measures import ErrorRate, Verdict, all_hold, not_run, only_instance
@@ -78,7 +79,7 @@ def features_of(
     return features / np.linalg.norm(features, axis=1, keepdims=True)
 
 
-def first_feature(features: Float[np.ndarray, "K N"], noise_var: float = 1.0) -> Instance:
+def first_feature(features: Float[np.ndarray, "K N"], noise_var: Scalar = 1.0) -> Instance:
     """The instance with theta = e_1."""
     return instances.linear(features, np.eye(features.shape[1])[0], noise_var=noise_var)
 
