@@ -188,8 +188,13 @@ def keep_run(name, folder):
 
 
 def keep_cells(name, folder):
-    """Copy the cells, in place of those that were kept."""
+    """Copy the cells, in place of those that were kept.
+
+    Rows that are calculated from recorded data may hold these, which are not ours to distribute.
+    """
     shutil.rmtree(cells_of(name), ignore_errors=True)
+    if name.endswith(RECORDED) and isinstance(experiment_of(name), Calculation):
+        return
     shutil.copytree(folder / CELLS, cells_of(name) / CELLS)
 
 
@@ -211,13 +216,15 @@ def judge_again(data):
     known = json.loads(KEPT.read_text())
     for name in names():
         recorded = name.endswith(RECORDED)
-        whole_run = name in known and not smaller(name, known[name]) and cells_of(name).is_dir()
-        if not whole_run or (recorded and data is None):
+        of_data = recorded and isinstance(experiment_of(name), Calculation)
+        whole_run = name in known and not smaller(name, known[name])
+        if not (whole_run and (of_data or cells_of(name).is_dir())) or (recorded and data is None):
             continue
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder)
-            shutil.copytree(cells_of(name) / CELLS, out / CELLS)
-            before = set((out / CELLS).iterdir())
+            if not of_data:
+                shutil.copytree(cells_of(name) / CELLS, out / CELLS)
+            before = set() if of_data else set((out / CELLS).iterdir())
             plain = name.removesuffix(RECORDED)
             reproduce(plain, out, data=data if recorded else None, progress=True)
             if new := set((out / CELLS).iterdir()) - before:

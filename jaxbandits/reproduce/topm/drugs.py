@@ -170,9 +170,12 @@ def baseline_repeats(dataset: "Dataset") -> Finding:
     if not is_recorded(dataset):
         return Finding({}, None, ["the recorded drugs"])
     scores, again = dataset.baseline.values, dataset.baseline_again.values
-    measured = {"logged": scores.tolist(), "here": again.tolist()}
-    measured["largest difference"] = float(np.abs(scores - again).max())
-    return Finding(measured, measured["largest difference"] < SMALL)
+    largest = float(np.abs(scores - again).max())
+    measured = {
+        "largest difference": largest,
+        "correlation": float(np.corrcoef(scores, again)[0, 1]),
+    }
+    return Finding(measured, largest < SMALL)
 
 
 def _boxes(dataset: "Dataset", ax: "Axes") -> None:
