@@ -133,7 +133,8 @@ def calculate(
     with Progress(progress, items="rows", number=len(missing)) as shown:
         for name in missing:
             shown.show(name, 0, None)
-            _store(files[name], rows[name])
+            if not files[name].exists():  # another process may have been here
+                _store(files[name], rows[name])
             shown.finish(name)
     if not all(file.exists() for file in files.values()):
         return None

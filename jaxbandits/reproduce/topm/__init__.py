@@ -243,7 +243,7 @@ ANGLES = _experiment(
 )
 
 BOUNDED = _experiment(
-    "Theorem 2's bounds on four arms of which two, Réda et al. (2021), Table 2",
+    "Bounds on the pulls on four arms of which two, Réda et al. (2021), Table 2",
     FOUR_ARMS,
     (LUCB_LV, UGAPE, WIDEST, OPTIMIZED),
     (

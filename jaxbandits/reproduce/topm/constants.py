@@ -391,7 +391,7 @@ def below_bound(name: str, paper: str) -> Claim:
         ours = f"{above} of {runs} runs above {bound:,.0f}; mean {pulls.mean():,.0f}"
         return Finding(measured, found.within(0.0, DELTA) if known else None, [], ours)
 
-    text = f"At least 95% of the runs of {name} take no more pulls than Theorem 2's bound."
+    text = f"At least 95% of the runs of {name} take no more pulls than its bound."
     return Claim(text, find, paper)
 
 
