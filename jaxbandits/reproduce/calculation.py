@@ -36,6 +36,7 @@ Rows: TypeAlias = Mapping[str, functools.partial[Numbers]]
 
 ROW, SAMPLE = "row", "sample"  # dimensions of the dataset
 RECORDED, MADE_UP = "recorded data", "no recorded data"  # the attribute `CALCULATED`
+ROWS = 10  # that fit one below the other into a panel of usual height
 DIGITS = 32  # of the hash in the name of a stored row
 
 
@@ -206,7 +207,8 @@ def _save(calculation: Calculation, dataset: "Dataset", path: Path) -> None:
     from ..report import plot
     from ..show.canvas import handles, legend_below, new_figure, points, size_of, wrapped
 
-    with new_figure(size_of(1, 1, None), shown=False) as fig:
+    high = -(-dataset.sizes[ROW] // ROWS)
+    with new_figure(size_of(high, 1, None), shown=False) as fig:
         ax = fig.subplots()
         calculation.draw(dataset, ax)
         ax.grid(alpha=0.3)

@@ -184,12 +184,13 @@ def _bars(dataset: "Dataset", ax: "Axes") -> None:
     places = np.arange(dataset.sizes[ROW])
     middle = dataset.percent.values
     ends = np.array([middle - dataset.low.values, dataset.high.values - middle])
-    ax.errorbar(places, middle, yerr=ends, fmt="o", capsize=3, label="here, 95%")
+    ax.errorbar(middle, places, xerr=ends, fmt="o", capsize=3, label="here, 95%")
     last = SHARES[_row(10, 5, SCALES[1])]
     printed = [SHARES.get(name, last) for name in dataset.row.values.tolist()]
-    ax.plot(places, [np.nan if x is None else x for x in printed], "kx", label="Table 4")
-    ax.set_xticks(places, dataset.row.values.tolist(), rotation=90)
-    ax.set_ylabel("% of instances")
+    ax.plot([np.nan if x is None else x for x in printed], places, "kx", label="Table 4")
+    ax.set_yticks(places, dataset.row.values.tolist())
+    ax.invert_yaxis()
+    ax.set_xlabel("% of instances")
 
 
 TABLE_4 = Calculation(
