@@ -5,9 +5,10 @@
         [--horizon T] [--press-after SECONDS] [--add] [--out FILE]
 
 Commands are interrupted at random times of their first two seconds: each press has to give one line
-and the exit status 130. Scripts that call a bound, a design, a rounding or a fit are interrupted at
-random times until they end: each has to end as Python ends one that Ctrl-C interrupts, and never by
-a fault.
+and the exit status 130. A command that has done its work by then may also end as if nobody had
+pressed, with all that it shows. Scripts that call a bound, a design, a rounding or a fit are
+interrupted at random times until they end: each has to end as Python ends one that Ctrl-C
+interrupts, and never by a fault.
 
 Then each algorithm is interrupted while each engine plays it. The script catches the interrupt and
 ends as usual, so that it waits for what is still computed. The seconds from the press to the end of
@@ -17,7 +18,8 @@ the processor time of a thread, which other work on the machine does not change 
 compiled is kept, so a second run takes less time.
 
 Python installs its own handler only after some hundredths of a second, before which Ctrl-C kills
-any command: presses begin at `FIRST_PRESS`.
+any command, and a package its own once it is imported: presses begin at `FIRST_PRESS`, or where the
+machine is slower, once a process that imports the package would be over.
 """
 
 import argparse
@@ -47,7 +49,7 @@ from .contest import machine
 RESULTS = Path(__file__).parent / "results" / "interrupts-cpu.json"
 SEED, DELTA, PER_ARM = 5, 0.05, 20
 FIRST_PRESS, LAST_PRESS = 0.15, 2.0  # seconds after a command has begun
-WITHIN = 0.9  # of its own seconds, the share in which a command or script is interrupted
+WITHIN = {"commands": 1.0, "scripts": 0.9}  # of their own seconds, in which they are interrupted
 PATIENCE = 600.0  # seconds, after which a process is killed
 PRESS = b"\x03"
 PLAYS, DONE, LONGEST = "playing", "all done", "longest call:"
@@ -80,6 +82,7 @@ COMMANDS = {
     "demo": ["demo"],
     "run": ["run", "sweep.toml", "--out", "results"],
     "list": ["list"],
+    "reproduce": ["reproduce", "lingape/table1", "--quick", "--out", "reproduced"],
     "report": ["report", "demo-results"],
 }
 BEGIN = """
@@ -107,12 +110,14 @@ class Ended(NamedTuple):
       seconds: from the press to its end; None if it was over before.
       cpu_seconds: of all its threads, from the press to its end.
       lines: what it showed after the press, or in all.
+      last: the last line that it showed at any time.
     """
 
     status: int
     seconds: float | None
     cpu_seconds: float | None
     lines: list[str]
+    last: str
 
 
 def cpu_seconds(pid):
@@ -157,19 +162,24 @@ def pressed(command, after, mark=None, folder=None, over=None):
     _, status, usage = os.wait4(pid, 0)
     os.close(terminal)
     # A terminal shows the key itself, and the line is cleared before it is written.
-    text = (rest if first else shown).decode(errors="replace")
-    lines = [line.split("\x1b[?25h")[-1] for line in text.splitlines()]
-    lines = [line for line in lines if line.strip("^C \x1b[K\r")]
+    lines = _lines(rest if first else shown)
     since = time.monotonic() - first if first else None
     spent = usage.ru_utime + usage.ru_stime - used if first else None
-    return Ended(os.waitstatus_to_exitcode(status), since, spent, lines)
+    last = (_lines(shown) or [""])[-1].removeprefix("^C")
+    return Ended(os.waitstatus_to_exitcode(status), since, spent, lines, last)
 
 
-def duration(command, folder):
-    """Seconds that a command takes which nobody interrupts."""
+def _lines(shown):
+    """The lines that a terminal shows, without what it shows of the key."""
+    lines = [x.split("\x1b[?25h")[-1] for x in shown.decode(errors="replace").splitlines()]
+    return [line for line in lines if line.strip("^C \x1b[K\r")]
+
+
+def uninterrupted(command, folder):
+    """The seconds that a command takes which nobody interrupts, and its lines."""
     began = time.monotonic()
-    pressed(command, float("inf"), folder=folder)
-    return time.monotonic() - began
+    ended = pressed(command, float("inf"), folder=folder)
+    return time.monotonic() - began, ended.lines
 
 
 def prepared(folder):
@@ -179,19 +189,25 @@ def prepared(folder):
 
 
 def presses(name, command, number, most, good, folder):
-    """Rows of presses at random times of a command, `most` seconds of it at the latest."""
-    draws, latest = random.Random(SEED), min(most, WITHIN * duration(command, folder))
-    rows = []
-    if latest < FIRST_PRESS:
+    """Rows of presses at random times of a command, at the latest at `most(its seconds)`.
+
+    Args:
+      good: `(an Ended, the lines of an uninterrupted command) -> bool`.
+    """
+    seconds, usual = uninterrupted(command, folder)
+    begun, _ = uninterrupted([sys.executable, "-c", "import jaxbandits"], folder)
+    draws, first, latest, rows = random.Random(SEED), max(FIRST_PRESS, begun), most(seconds), []
+    if latest < first:
         print(f"{name} is over in {latest:.2f} s", flush=True)
         return rows
     while len(rows) < number:
-        after = draws.uniform(FIRST_PRESS, latest)
+        after = draws.uniform(first, latest)
         ended = pressed(command, after, folder=folder, over=DONE)
         if ended.seconds is None:  # it was over before
             continue
-        shown = {"lines": ended.lines[-1:], "good": good(ended)}
-        rows.append({"after": after, **ended._asdict(), **shown})
+        shown = {"lines": ended.lines[-1:], "good": good(ended, usual)}
+        row = {"after": after, **ended._asdict(), **shown}
+        rows.append({name: value for name, value in row.items() if name != "last"})
         if not rows[-1]["good"]:
             print(rows[-1], flush=True)
     print(f"{name}: {sum(row['good'] for row in rows)} of {number} good", flush=True)
@@ -199,10 +215,18 @@ def presses(name, command, number, most, good, folder):
 
 
 def of_commands(number):
-    """Presses while each command starts: one line each, and the status that a shell expects."""
+    """Presses while each command starts: one line each, and the status that a shell expects.
 
-    def good(ended):
-        return ended.status == 130 and len(ended.lines) == 1
+    One whose work is done may end as it would have ended.
+    """
+
+    def good(ended, usual):
+        complete = ended.status == 0 and ended.last == usual[-1]
+        said = [line for line in ended.lines if line not in usual]  # not on its way to the terminal
+        return complete or (ended.status == 130 and len(said) == 1)
+
+    def most(seconds):
+        return min(LAST_PRESS, WITHIN["commands"] * seconds)
 
     rows = {}
     for name, words in COMMANDS.items():
@@ -210,21 +234,21 @@ def of_commands(number):
             prepared(folder)
             words = [*words, "--force"] if name == "demo" else words
             command = [sys.executable, "-m", "jaxbandits", *words]
-            rows[name] = presses(name, command, number, LAST_PRESS, good, folder)
+            rows[name] = presses(name, command, number, most, good, folder)
     return rows
 
 
 def of_scripts(number):
     """Presses while scripts call functions of the package: each ends by the signal, and says so."""
 
-    def good(ended):
+    def good(ended, _):
         said = sum(line.startswith("KeyboardInterrupt") for line in ended.lines)
         return ended.status == BY_SIGNAL and said == 1
 
     rows = {}
     for name, call in SCRIPTS.items():
         command = [sys.executable, "-c", f"{BEGIN}{call}\nprint({DONE!r}, flush=True)"]
-        rows[name] = presses(name, command, number, PATIENCE, good, None)
+        rows[name] = presses(name, command, number, lambda x: WITHIN["scripts"] * x, good, None)
     return rows
 
 
@@ -294,7 +318,9 @@ def until_the_prompt(name, engine, arguments):
     ended = pressed(command, arguments.press_after, PLAYS)
     longest = [float(x.split()[-1]) for x in ended.lines if x.startswith(LONGEST)]
     row = {"algorithm": name, "engine": engine, "longest_call": max(longest, default=None)}
-    row |= ended._asdict() | {"lines": [x for x in ended.lines if not x.startswith(LONGEST)][-1:]}
+    row |= ended._asdict()
+    row.pop("last")
+    row |= {"lines": [x for x in ended.lines if not x.startswith(LONGEST)][-1:]}
     print(json.dumps(row), flush=True)
     return row
 
@@ -335,13 +361,18 @@ def main(arguments=None):
         return
     found = json.loads(chosen.out.read_text()) if chosen.add and chosen.out.exists() else {}
     sizes = {name: getattr(chosen, name) for name in ("arms", "dim", "replications", "horizon")}
-    found |= {"machine": machine("cpu"), "sizes": sizes}
+    here = machine("cpu")
+    found |= {"machine": here, "sizes": sizes}
+
+    def noted(rows):  # `--add` joins rows of several machines
+        return [row | {"processor": here["processor"]} for row in rows]
+
     if "commands" in chosen.parts:
-        found["commands"] = of_commands(chosen.presses)
+        found["commands"] = {k: noted(x) for k, x in of_commands(chosen.presses).items()}
     if "scripts" in chosen.parts:
-        found["scripts"] = of_scripts(chosen.presses)
+        found["scripts"] = {k: noted(x) for k, x in of_scripts(chosen.presses).items()}
     if "algorithms" in chosen.parts:
-        found["algorithms"] = joined(found.get("algorithms", []), of_algorithms(chosen))
+        found["algorithms"] = joined(found.get("algorithms", []), noted(of_algorithms(chosen)))
         for column in ("seconds", "cpu_seconds", "longest_call"):
             print(f"{column}: {max(row[column] or 0.0 for row in found['algorithms']):.2f} at most")
     chosen.out.write_text(json.dumps(found, indent=1) + "\n")

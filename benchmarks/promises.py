@@ -40,6 +40,8 @@ PROMISES = {
         partial(jb.xy_static, variant="soare"),
     ),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
+    # The gap is 0.02: with the other arm, too, an answer is wrong.
+    "rage_epsilon": (jb.instances.soare(3, angle=0.2), partial(jb.rage, epsilon=0.015)),
     "rage_glm": (LOGISTIC, jb.rage_glm),
     "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
     # Proved without the ridge, whose bias the width ignores.

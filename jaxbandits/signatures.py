@@ -32,7 +32,7 @@ def unknown(what: str, name: Any, known: Collection[str]) -> ValueError:
     """A `ValueError` that gives the nearest known name, and lists all of them."""
     near, listed = nearest(name, known), ", ".join(sorted(known)) or "none"
     hint = f"did you mean {near!r}? " if near else ""
-    return ValueError(f"unknown {what} {name!r}; {hint}allowed: {listed}")
+    return ValueError(f"unknown {what} {brief(name)}; {hint}allowed: {listed}")
 
 
 def nearest(name: Any, known: Collection[str]) -> str | None:

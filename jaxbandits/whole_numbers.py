@@ -15,6 +15,8 @@ from .real_numbers import fault, is_flag
 
 EXACT_BELOW: float = 2.0**53  # from which on a float64 may stand for another whole number
 
+MOST_DIGITS = 30  # of a number in an option or a variable; Python refuses to read thousands
+
 
 def is_whole(
     value: Any, least: int | None = None, most: int | None = None, *, written: bool = True
@@ -44,6 +46,16 @@ def _integer(value):
     if number != value:
         raise ValueError
     return number
+
+
+def written_whole(text: str) -> int | None:
+    """The whole number that a text writes in decimal digits; None where it writes none.
+
+    >>> written_whole(" 12 "), written_whole("-1"), written_whole("²"), written_whole("9" * 5000)
+    (12, None, None, None)
+    """
+    digits = text.strip()
+    return int(digits) if digits.isdecimal() and len(digits) <= MOST_DIGITS else None
 
 
 def are_whole(table: np.ndarray) -> bool:

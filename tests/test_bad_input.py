@@ -79,6 +79,10 @@ BAD = {
         "max_draws must be a whole number, 1 or above, got 0",
     ),
     "delta a word": ((SOARE, partial(jb.lingape, delta="small")), "delta must be .*got 'small'"),
+    "an accuracy below 0": (
+        (SOARE, partial(jb.rage, epsilon=-0.1)),
+        "epsilon must be a finite number, 0 or above, got -0.1",
+    ),
     "regret rounding asked too little": (
         (SOARE, partial(jb.rage, rounding="regret", rounding_epsilon=0.4)),
         "rounding_epsilon must be at most 0.333 for this rounding, got 0.4",

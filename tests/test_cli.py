@@ -337,3 +337,35 @@ def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch
     kept = list((tmp_path / "caches" / "jaxbandits").iterdir())
     assert len(kept) > 2
     assert jax.config.jax_compilation_cache_dir == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "", "--out", "x"),
+        ("run", "sweep.toml", "--out", ""),
+        ("reproduce", "gse/fig1", "--out", ""),
+        ("reproduce", "gse/fig1", "--out", "x", "--data", ""),
+        ("report", ""),
+        ("list", "--plugin", ""),
+    ],
+)
+def test_an_empty_name_is_not_the_working_folder(command):
+    refused(call(*command), "it is empty, and must be the name of a file or folder")
+
+
+@pytest.mark.parametrize("name", [("gse/fig1",), ("--all",)])
+def test_a_folder_of_data_that_is_not_there_is_named(name, tmp_path):
+    result = call("reproduce", *name, "--quick", "--out", tmp_path, "--data", tmp_path / "no")
+    refused(result, f"data: there is no folder {tmp_path / 'no'}")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--devices", "9" * 5000, "devices must be 'all', a number or a sequence"),
+        ("--shard", "1/" + "9" * 5000, "--shard must be I/N, as 2/5, got"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused(option, value, message, tiny, tmp_path):
+    refused(call("run", tiny, "--out", tmp_path / "out", option, value), message)

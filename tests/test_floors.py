@@ -101,7 +101,7 @@ def test_all_imports_of_a_module_are_found():
         "kernels/design/d_optimal",
         "kernels/design/directions",
         "kernels/design/xy/by_name",
-        "kernels/estimate/least_squares",
+        "kernels/estimate/of_differences",
         "kernels/linalg/pairwise",
         "kernels/sampling",
         "kernels/shared_call",

@@ -40,7 +40,7 @@ RUNS = {name: 500 if build in COSTLY else 1000 for name, (_, build) in PROMISES.
 # Slow tests: variants of a rule whose other variants are always tested, and most broken twins; the
 # others share their loop, or learn as they do.
 VARIANTS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
-VARIANTS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm")
+VARIANTS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm", "rage_epsilon")
 NARROW, MISFILED = ("rage", "ugape"), ("lingape", "top_two")
 every = pytest.mark.parametrize("name", params(PROMISES, slow=VARIANTS))
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import xarray
 
 import jaxbandits as jb
 from jaxbandits.sweeps import grid
@@ -72,3 +73,34 @@ def test_an_axis_that_reaches_the_algorithm_multiplies_all_cells(monkeypatch):
     assert len(titles) == 6
     assert json.loads(found.attrs["independent"]) == {"gap": [["fixed", "SH"]], "budget": []}
     assert [tuple(shown.values())[2:] for _, shown in listed_cells(found)][-1] == (ANY, 30)
+
+
+def words_of(found, **how):
+    """The labels of the legend, and the titles of the panels."""
+    figure = jb.plot.sweep(found, quantities=["accuracy"], **how)
+    legend = [entry.get_text() for entry in figure.legends[0].get_texts()]
+    return legend[: found.sizes["algorithm"]], [ax.get_title() for ax in figure.axes]
+
+
+def test_a_figure_says_which_instance_does_not_depend_on_the_axis(monkeypatch):
+    found, _ = played(monkeypatch, axes={"gap": [0.5, 2.0]})
+    said = "fixed\ndoes not depend on gap"
+    assert words_of(found) == (["SH"], ["by gap", said])
+    assert words_of(found.sel(instance=["fixed"])) == (["SH"], [said])
+    assert words_of(found.sel(instance="by gap")) == (["SH"], ["by gap"])
+
+
+def test_a_figure_says_which_algorithm_does_not_depend_on_the_axis(monkeypatch):
+    found, _ = played(monkeypatch, axes={"gap": [0.5, 2.0]})
+    found = xarray.concat([found, found.assign_coords(algorithm=["B"])], "algorithm")
+
+    def with_pairs(*pairs):
+        return found.assign_attrs(independent=json.dumps({"gap": pairs}))
+
+    everywhere = with_pairs(("fixed", "B"), ("by gap", "B"))
+    assert words_of(everywhere) == (["SH", "B (does not depend on gap)"], ["by gap", "fixed"])
+    title = "fixed\nB does not depend on gap"
+    assert words_of(with_pairs(("fixed", "B"))) == (["SH", "B"], ["by gap", title])
+    also = with_pairs(("fixed", "B"), ("fixed", "SH"), ("by gap", "B"))
+    labels = ["SH", "B (does not depend on gap)"]
+    assert words_of(also) == (labels, ["by gap", "fixed\ndoes not depend on gap"])

@@ -90,6 +90,49 @@ def test_a_second_signal_ends_a_command_at_once(left):
     assert left == [130, 130]
 
 
+DONE = """
+import atexit, os, runpy, sys, time
+
+def wait(write=os.write, now=time.monotonic):  # the signal comes meanwhile
+    write(1, b"DONE\\n")
+    until = now() + 0.3
+    while now() < until:
+        pass
+
+class Late:
+    def __del__(self, wait=wait):  # when Python has taken its handlers away
+        wait()
+
+class Early:
+    def find_spec(name, *_):
+        if name == "click":
+            atexit.register(wait)
+
+_, when, what = sys.argv
+if when == "late":
+    sys.kept = Late()
+else:
+    sys.meta_path.insert(0, Early)
+sys.argv = ["jaxbandits", "list", what]
+runpy.run_module("jaxbandits", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "what", "status"),
+    [("early", "instances", 0), ("late", "instances", 0), ("late", "what?", 2)],
+)
+def test_a_signal_once_a_command_has_done_its_work_changes_nothing(when, what, status):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", DONE, when, what], text=True, **pipes) as child:
+        while child.stdout.readline() not in ("DONE\n", ""):
+            pass
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    assert child.returncode == status
+    assert len(errors.splitlines()) == bool(status)
+
+
 def test_a_second_signal_while_one_is_held_back_ends_a_command_at_once(left):
     with interruptible(), interrupts.held_back():
         signal.raise_signal(signal.SIGTERM)

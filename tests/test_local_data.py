@@ -10,8 +10,14 @@ from counting import compilations
 from test_instances import check
 
 import jaxbandits as jb
+from jaxbandits.instances import genes
+from jaxbandits.instances.data import idx, local_files
 
 make = jb.instances
+PATHS = [
+    *(local_files.read_automobile, local_files.read_electric_motor, make.drug_repurposing),
+    *(make.boolean_drugs, idx.read_idx, idx.read_folder, genes.read_network),
+]
 
 
 def car(weight=2000, width=65.0, size=100, city=25, highway=30, price="10000"):
@@ -227,3 +233,65 @@ def test_the_real_drugs():
         (drugs.samples.min(), drugs.samples.max()), (0.306, 0.531), atol=6e-4
     )
     assert float(drugs.noise_var) == 0.25
+
+
+MOTOR = ",".join(local_files.SENSORS) + "\n"
+READERS = {
+    "imports-85.data": make.automobile,
+    "measures_v2.csv": make.electric_motor,
+    "features_71x10.csv": lambda _, path, __: make.drug_repurposing(path),
+}
+ODD_FILES = {
+    "no text": (b"\xe9\xff,1\n", "cannot be read"),
+    "UTF-16": ("a,b\n1,2\n".encode("utf-16"), "cannot be read"),
+    "gzip": (b"\x1f\x8b\x08\x00", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_FILES)
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_is_no_text_is_named(name, odd, tmp_path):
+    data, message = ODD_FILES[odd]
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=rf"^path: .*{name} {message}") as error:
+        READERS[name](jax.random.key(0), tmp_path, 2)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no columns, or no row below"),
+        ("\n\n", "has no columns, or no row below"),
+        ("x\n1\n", "has no columns, or no row below"),
+        (",a,b\n", "has no columns, or no row below"),
+        (",a,b\nx,1,2\ny,0,5,0,7\n", "row 1 does not have 2 columns"),
+        (",a,b\nx,1," + "9" * 200_000 + "\n", "cannot be read: field larger than"),
+    ],
+    ids=len,
+)
+def test_a_table_without_numbers_is_named(text, message, tmp_path):
+    (tmp_path / "features_71x10.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"features_71x10\.csv .*{message}"):
+        make.drug_repurposing(tmp_path)
+
+
+def test_commas_in_numbers_are_no_columns(tmp_path):
+    file = tmp_path / "motor.csv"
+    file.write_text(MOTOR + ",".join(["0,5"] * 12) + "\n")
+    with pytest.raises(ValueError, match="has 12 columns by its header, and 24 in the row below"):
+        make.electric_motor(jax.random.key(0), file, 2)
+
+
+def test_a_table_may_begin_with_a_mark_of_its_encoding(tmp_path):
+    rows = np.random.default_rng(0).uniform(1, 9, size=(4, 12))
+    lines = [",".join(map(str, row)) for row in rows.tolist()]
+    (tmp_path / "a.csv").write_text(MOTOR + "\n".join(lines), encoding="utf-8-sig")
+    assert local_files.read_electric_motor(tmp_path / "a.csv")[0].shape == (4, 11)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", "a\0b", ""])
+@pytest.mark.parametrize("read", PATHS)
+def test_what_is_no_path_is_refused(read, path):
+    with pytest.raises(ValueError, match=r"^path must be the name of a file, got "):
+        read(path)

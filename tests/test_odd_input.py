@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import functools
 import inspect
+import os
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -500,7 +501,7 @@ def test_restrictions_of_a_part_are_a_dict_too():
     )
 
 
-@pytest.mark.parametrize("odd", [None, 3, ["x"], b"x", "a\0b", 1.5])
+@pytest.mark.parametrize("odd", [None, 3, ["x"], b"x", "a\0b", 1.5, "", "half \ud800"])
 def test_what_is_no_name_of_a_file_is_refused(odd):
     refused(lambda: jb.load(odd), "path must be the name of a file, got ")
     if odd is not None:
@@ -648,6 +649,29 @@ def test_a_sweep_file_that_cannot_be_read_is_named(tmp_path, text, message):
     file = tmp_path / "sweep.toml"
     file.write_text(text)
     refused(lambda: read(file), f"{file}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "it is a named pipe, and no file"),
+        (os.mkdir, "it is a folder, and no file"),
+        (lambda file: os.symlink("/dev/zero", file), "it is a device, and no file"),
+        (lambda file: file.write_bytes(b"x = 1 # \xff"), "it is no text in UTF-8"),
+    ],
+)
+def test_a_sweep_file_is_a_file_of_text(tmp_path, make, message):
+    file = tmp_path / "sweep.toml"
+    make(file)
+    refused(lambda: read(file), f"{file}: {message}")
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_lines_of_a_sweep_file_may_end_as_on_other_systems(tmp_path, end):
+    file = tmp_path / "sweep.toml"
+    lines = ["replications = 1", "[instances.s]", 'name = "soare"', "dim = 2"]
+    file.write_bytes(end.join([*lines, "[algorithms.l]", 'name = "lingape"']).encode())
+    assert read(file).replications == 1
 
 
 def test_a_size_beyond_memory_in_a_sweep_file_is_named(tmp_path):

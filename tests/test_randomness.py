@@ -5,9 +5,11 @@ Nothing is compiled: an algorithm is looked at before.
 """
 
 import copy
+import datetime
 import functools
 import gc
 import inspect
+import logging
 import os
 import random
 import secrets
@@ -16,13 +18,17 @@ import threading
 import time
 import uuid
 import weakref
+from datetime import datetime as Datetime
+from os import urandom
 from pathlib import Path
+from time import time as now
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from counting import compilations
 from numpy.random import default_rng
 
@@ -31,7 +37,7 @@ from jaxbandits.engine.api import check_ending
 from jaxbandits.engine.episode import root_key
 from jaxbandits.engine.partition import prepared
 from jaxbandits.system import new_generators, randomness
-from jaxbandits.system.new_generators import GENERATOR, noting
+from jaxbandits.system.new_generators import GENERATOR, clocks_put_back, noting
 
 SOARE = jb.instances.soare(2, angle=0.5)
 KEY = jax.random.key(7)
@@ -75,6 +81,41 @@ def seeded(x):
     return x + np.random.default_rng(0).normal()
 
 
+def of_a_global_generator(seed, draw):
+    """As a coin that is the same in each trace: the state of the generator is too."""
+    seed(0)
+    return draw()
+
+
+def logged(key, state, times=[]):  # noqa: B006  shared by all calls
+    logging.getLogger("mine").debug("asked at %s", time.strftime("%X"))
+    times.append(now() - (times[-1] if times else 0.0))
+    return jax.random.uniform(key)
+
+
+def by_an_option(arms, *, seed):
+    return made(lambda key, state: jax.random.uniform(jax.random.key(seed)))(arms)
+
+
+def keeping(make):
+    """A constructor whose state keeps a key that is made by this."""
+
+    def keeps(arms):
+        def begin(key):
+            return {"key": make(key)}
+
+        def ask(key, state):
+            arm = jax.random.bernoulli(state["key"]).astype(int)
+            return jb.Move(arm, None, jnp.array(False), arm)
+
+        def tell(state, move, total):
+            return {"key": jax.random.split(state["key"])[0]}
+
+        return jb.Algorithm(begin, ask, tell)
+
+    return keeps
+
+
 @functools.cache
 def table():
     """Random features that all replications share, made when they are first needed."""
@@ -82,6 +123,9 @@ def table():
 
 
 ASK, CLOCK = "algorithm mine: its ask ", "is another function each time"
+# A second may pass between two traces.
+SECONDS = "is another function (each time|at another time: it reads a clock)"
+SEEDS, BITS = "seeds a global generator", jnp.zeros(4, jnp.uint32)
 SEEDED, ENTROPY = "makes a generator of its own", "reads entropy of the system"
 SAME = "draws by a key that is always the same"
 REFUSED = {
@@ -142,6 +186,54 @@ REFUSED = {
         made(whole=lambda: 0 * default_rng().integers(2)),
         f"mine: its constructor {ENTROPY}",
     ),
+    "a kept key": (
+        keeping(lambda key: jax.random.key(0)),
+        "keeps: its init keeps a key that is always the same.*split",
+    ),
+    "a raw kept key": (
+        keeping(lambda key: jax.random.PRNGKey(0)),
+        "keeps: its init keeps a key that is always the same",
+    ),
+    "a key by an option": (functools.partial(by_an_option, seed=np.int64(3)), f"its ask {SAME}"),
+    "bits of a constant key": (
+        made(lambda key, state: jax.lax.rng_bit_generator(BITS, ())[1] / 2.0**32),
+        ASK + SAME,
+    ),
+    "no key": (
+        made(lambda key, state: jax.lax.rng_uniform(0.0, 1.0, ())),
+        ASK + "draws by no key, as jax.lax.rng_uniform",
+    ),
+    "whole seconds": (made(lambda key, state: int(time.time()) % 60), ASK + SECONDS),
+    "a name for a clock": (made(lambda key, state: int(now()) % 60), ASK + SECONDS),
+    "today": (made(lambda key, state: datetime.date.today().day), ASK + SECONDS),
+    "a second of now": (made(lambda key, state: datetime.datetime.now().second), ASK + SECONDS),
+    "a name for a date": (made(lambda key, state: Datetime.utcnow().minute), ASK + SECONDS),
+    "the month": (made(tell=lambda state: time.localtime().tm_mon), f"mine: its tell {SECONDS}"),
+    "a seed by a clock": (
+        made(whole=lambda: default_rng(int(time.time())).normal()),
+        f"mine: its constructor {SECONDS}",
+    ),
+    "a key by a clock in init": (
+        made(init=lambda key: jax.random.normal(jax.random.key(int(now())))),
+        f"mine: its init {SECONDS}",
+    ),
+    "a name for the system": (made(lambda key, state: urandom(1)[0] > 300), ASK + ENTROPY),
+    "a seed without a generator": (
+        made(lambda key, state: np.random.SeedSequence(0).generate_state(1)[0] / 2**32),
+        ASK + SEEDED,
+    ),
+    "a seed for scipy": (
+        made(lambda key, state: scipy.stats.norm.rvs(random_state=0)),
+        ASK + SEEDED,
+    ),
+    "a seed for NumPy": (
+        made(lambda key, state: of_a_global_generator(np.random.seed, np.random.normal)),
+        ASK + SEEDS,
+    ),
+    "a seed for Python": (
+        made(lambda key, state: of_a_global_generator(random.seed, random.random)),
+        ASK + SEEDS,
+    ),
     "in init": (made(init=lambda key: np.random.normal()), "mine: its init draws from NumPy's"),
     "in the constructor": (made(whole=np.random.normal), "mine: its constructor draws from NumPy"),
 }
@@ -155,6 +247,14 @@ ALLOWED = {
     "one by a seed": made(whole=lambda: np.random.default_rng(0).normal()),
     "an old one by a seed": made(whole=lambda: np.random.RandomState(0).normal()),
     "a table that is made once": made(lambda key, state: jnp.asarray(table())[state["n"] % 3]),
+    "a clock for a log": made(logged),
+    "a seed in the constructor": made(
+        whole=lambda: of_a_global_generator(np.random.seed, np.random.normal)
+    ),
+    "a sequence of scipy that is not random": made(
+        lambda key, state: scipy.stats.qmc.Sobol(1, scramble=False).random(1)[0, 0]
+    ),
+    "a kept key of its own": keeping(lambda key: jax.random.split(key)[1]),
 }
 
 
@@ -237,6 +337,10 @@ class ByClock(Simulator):
     noise = staticmethod(lambda key: time.time())
 
 
+class BySeconds(Simulator):
+    noise = staticmethod(lambda key: now() // 60 % 60)
+
+
 class BySeed(Simulator):
     noise = staticmethod(lambda key: np.random.default_rng(0).normal())
 
@@ -245,7 +349,13 @@ class ByOneKey(Simulator):
     noise = staticmethod(lambda key: jax.random.normal(KEY))
 
 
-REWARDS = {ByNumpy: "draws from NumPy's", ByClock: CLOCK, BySeed: SEEDED, ByOneKey: SAME}
+REWARDS = {
+    ByNumpy: "draws from NumPy's",
+    ByClock: CLOCK,
+    BySeconds: SECONDS,
+    BySeed: SEEDED,
+    ByOneKey: SAME,
+}
 
 
 @pytest.mark.parametrize("simulator", REWARDS)
@@ -316,6 +426,19 @@ NOTED = {
     lambda: random.SystemRandom().randrange(2): {new_generators.ENTROPY},
     lambda: secrets.randbelow(2): {new_generators.ENTROPY},
     lambda: os.urandom(1): {new_generators.ENTROPY},
+    lambda: urandom(1): {new_generators.ENTROPY},
+    lambda: np.random.SeedSequence(0): {GENERATOR},
+    lambda: np.random.seed(0): {new_generators.SEED},
+    lambda: random.seed(): {new_generators.ENTROPY},
+    lambda: scipy.stats.norm.rvs(random_state=0): {GENERATOR},
+    lambda: scipy.stats.norm.rvs(): set(),
+    lambda: now() + time.monotonic_ns(): {new_generators.CLOCK},
+    lambda: time.ctime(): {new_generators.CLOCK},
+    lambda: time.ctime(0.0): set(),
+    lambda: datetime.date.today(): {new_generators.CLOCK},
+    lambda: Datetime.today() - datetime.datetime.now(): {new_generators.CLOCK},
+    lambda: Datetime.fromtimestamp(0) - datetime.datetime(2000, 1, 1): set(),
+    lambda: logging.makeLogRecord({}): set(),  # Python reads it
     lambda: OF_NUMPY.normal() + OF_PYTHON.random() + np.random.rand(): set(),
     lambda: tempfile.mktemp(): set(),  # of Python, for itself
 }
@@ -331,7 +454,11 @@ def test_what_a_function_makes_is_noted():
 
 
 def test_what_notes_new_generators_is_put_back_and_hears_its_thread_alone():
-    before = random.Random.seed, random._urandom, os.urandom
+    names = lambda: (  # noqa: E731
+        *(random.Random.seed, random._urandom, os.urandom, random.seed, time.time, now),
+        *(Datetime, datetime),
+    )
+    before = names()
     notes, over = [], threading.Event()
 
     def others():
@@ -350,7 +477,7 @@ def test_what_notes_new_generators_is_put_back_and_hears_its_thread_alone():
     finally:
         over.set()
         other.join()
-    assert (random.Random.seed, random._urandom, os.urandom) == before
+    assert names() == before
     assert random.Random(3).random() == random.Random(3).random()
 
 
@@ -384,3 +511,52 @@ def test_generators_are_known_before_and_after_they_become_old():
     two = random.Random(2)
     assert is_listed(two)
     assert is_listed(one)
+
+
+def test_clocks_are_behind_for_functions_of_users_alone_and_not_for_ever():
+    """One that waits for a moment that is known from outside goes on."""
+    behind, day = [], 86_400 * 10**9
+    begin, datetime_of_python = time.time(), Datetime
+    with noting(behind.append), clocks_put_back(day):
+        assert begin - 86_401 < now() < begin - 86_390
+        assert time.localtime(begin) == time.localtime(begin)
+        assert logging.makeLogRecord({}).created >= begin
+        today, parsed = Datetime.now(), Datetime.fromisoformat("2000-01-01")
+        assert datetime.datetime.fromtimestamp(begin) - today > datetime.timedelta(hours=23)
+        assert {type(today), type(parsed), type(Datetime(2000, 1, 1))} == {datetime_of_python}
+        assert isinstance(parsed, Datetime)
+        assert issubclass(datetime_of_python, datetime.datetime)
+        while time.time() < begin:
+            pass
+    assert now() >= begin
+    assert len(behind) == new_generators.MOST_PUT_BACK + 1
+
+
+def test_no_generator_is_missed_in_any_order_of_collections():
+    known, alive, drawn = randomness._Known(), [], random.Random(0)
+    for step in range(60):
+        action = 2 if step == 30 else drawn.randrange(4)
+        if action == 0:
+            held = {"generator": drawn.choice([default_rng, random.Random])(1)}
+            held["itself"] = held
+            alive.append(held)
+        elif action == 1 and alive:
+            alive.pop(drawn.randrange(len(alive)))
+        elif action == 2:
+            gc.collect(2 if step == 30 else drawn.randrange(2))
+        else:
+            listed = {id(x) for x in known.all()}
+            assert all(id(held["generator"]) in listed for held in alive)
+
+
+@pytest.mark.skipif(randomness.INCREMENTAL, reason="any collection makes objects old")
+def test_old_objects_are_looked_at_once(monkeypatch):
+    """A process may have ten millions of them."""
+    known, looked_at, among = randomness._Known(), [], randomness._among
+    monkeypatch.setattr(randomness, "_among", lambda x: looked_at.append(len(x)) or among(x))
+    known.all()
+    for _ in range(3):
+        looked_at.clear()
+        gc.collect(1)
+        known.all()
+    assert sum(looked_at) < len(gc.get_objects(generation=2)) / 10

@@ -148,6 +148,7 @@ VARIANTS = {
     "lin_gifa, individual": Variant(partial(jb.lin_gifa, m=2, indices="individual")),
     "lin_game, m": Variant(partial(jb.lin_game, m=2)),
     "rage, regret": Variant(partial(jb.rage, rounding="regret")),
+    "rage, epsilon": Variant(partial(jb.rage, epsilon=0.2), ("epsilon",)),
     "xy_adaptive, basis": Variant(partial(jb.xy_adaptive, begin="basis")),
     "xy_oracle, published": Variant(
         partial(jb.xy_oracle, powers="odd", singular="ignore", design="frank_wolfe")

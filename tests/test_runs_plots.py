@@ -1,10 +1,15 @@
 """Figures of `Runs` show their numbers, on the axes that they are given."""
 
 import dataclasses
+from fractions import Fraction
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
+import xarray
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from run_settings import SOARE, simulate
 
@@ -175,3 +180,73 @@ def test_what_cannot_be_drawn_is_named(runs, regret_runs):
         jb.plot.arm_pulls(runs, allocation=[0.5, 0.5])
     with pytest.raises(ValueError, match=r"all must have \d+ arms, other has"):
         jb.plot.arm_pulls({"one": runs, "other": regret_runs})
+
+
+SOLID = "axes with straight x and y"
+ODD_AXES = {
+    "a dataset": (lambda: xarray.Dataset({"x": 1}), "axes of matplotlib"),
+    "a class": (lambda: Axes, "axes of matplotlib"),
+    "three dimensions": (lambda: Figure().add_subplot(projection="3d"), SOLID),
+    "polar ones": (lambda: Figure().add_subplot(projection="polar"), SOLID),
+}
+
+
+@pytest.mark.parametrize("name", ODD_AXES)
+def test_what_are_no_axes_is_refused(runs, name):
+    build, message = ODD_AXES[name]
+    with pytest.raises(ValueError, match=rf"^ax must be {message}, got .*$"):
+        runs.plot(ax=build())
+
+
+def test_axes_that_were_removed_are_refused(runs):
+    axes = Figure().subplots()
+    axes.remove()
+    with pytest.raises(ValueError, match=r"^ax must be axes of a figure; these were removed"):
+        runs.plot(ax=axes)
+
+
+@pytest.mark.parametrize("width", [10**400, xarray.Dataset({"x": 1}), np.array([3.0]), True])
+def test_a_width_is_one_number(runs, width):
+    with pytest.raises(
+        ValueError, match=r"^width must be 'column', 'page' or 1 to 100 inches, got"
+    ):
+        runs.plot(width=width)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (["1"] * 4, "must be real numbers, got text"),
+        (np.ma.array(np.ones(4), mask=[0, 1, 0, 0]), "must have all entries"),
+        (np.ones(4, "m8[s]"), "must be real numbers, got lengths of time"),
+        (np.ones(4, complex), "must be real numbers, got complex ones"),
+        ([10**400, 1, 1, 1], "must be a design or K numbers"),
+        ([[1], [1, 2]], "must be a design or K numbers"),
+    ],
+)
+def test_weights_to_compare_with_are_numbers(weights, message):
+    with pytest.raises(ValueError, match=f"^allocation {message}"):
+        jb.plot.arm_pulls(recorded(3), allocation=weights)
+
+
+def test_a_traced_number_is_refused(runs):
+    def drawn(delta):
+        jb.plot.error_rates(runs, delta=delta)
+
+    with pytest.raises(ValueError, match=r"^delta must be a number in \(0, 1\)"):
+        jax.eval_shape(drawn, 0.1)
+    jb.plot.error_rates(runs, delta=Fraction(1, 10))
+
+
+@pytest.mark.parametrize("names", [("1", 1), ("", "b"), (" ", "b")])
+def test_names_of_several_runs_can_be_told_apart(names):
+    with pytest.raises(ValueError, match=r"^runs must have names that are not empty and differ"):
+        jb.plot.arm_pulls(dict.fromkeys(names, recorded(3)))
+
+
+@pytest.mark.parametrize("name", ["_hidden", "half \ud800"])
+def test_every_name_is_in_the_legend(name):
+    figure = jb.plot.stopping_times({name: recorded(3), "b": recorded(4)})
+    shown = [entry.get_text() for entry in figure.legends[0].get_texts()]
+    assert [text.strip() for text in shown] == [name.replace("\ud800", r"\ud800"), "b"]
+    FigureCanvasAgg(figure).draw()

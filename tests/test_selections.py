@@ -246,6 +246,50 @@ REFUSED = {
     "one algorithm twice": (lambda d: d.isel(algorithm=[0, 0]), "the algorithm A stands twice"),
     "a table": (lambda d: d.pulls, "must be that of a sweep, an xarray.Dataset, got a DataArray"),
     "a path": (lambda d: "results.nc", "must be that of a sweep, an xarray.Dataset, got a str"),
+    "one of the axes twice": (
+        lambda d: d.assign_attrs(axes='["angle", "angle"]'),
+        "not a list of names that differ",
+    ),
+    "an axis that is a part": (lambda d: d.assign_attrs(axes='["instance"]'), "none of them alg"),
+    "text": (lambda d: d.assign(pulls=d.pulls.astype(str)), "'pulls' must hold numbers, got <U"),
+    "text as objects": (
+        lambda d: d.assign(judged=d.judged.astype(str).astype(object)),
+        "'judged' must hold numbers, got object",
+    ),
+    "complex numbers": (
+        lambda d: d.assign(promised_error=d.promised_error * 1j),
+        "'promised_error' must hold numbers, got complex128",
+    ),
+    "dates": (lambda d: d.assign(judged=d.judged.astype("M8[s]")), "'judged' must hold numbers"),
+    "pulls below 0": (lambda d: d.assign(pulls=-d.pulls), "'pulls' holds -"),
+    "infinitely many pulls": (lambda d: d.assign(pulls=d.pulls * np.inf), "'pulls' holds inf"),
+    "half a flag": (lambda d: d.assign(judged=d.judged * 0.5), "'judged' holds 0.5"),
+    "a dimension more": (
+        lambda d: d.assign(correct=d.correct.expand_dims(q=2)),
+        "'correct' has the dimension q, 'pulls' has not",
+    ),
+    "a single number of pulls": (lambda d: d.assign(pulls=3), "'pulls' has no instance"),
+    "a single reason": (lambda d: d.assign(reason=0), "'reason' has no replication"),
+    "arms without their dimension": (
+        lambda d: d.assign(arm_pulls_mean=3.0),
+        "'arm_pulls_mean' has no arm",
+    ),
+    "names that are none": (
+        lambda d: d.assign_coords(algorithm=np.array([None, "B"])),
+        "labels of algorithm must be text or numbers, got ",
+    ),
+    "a date as a name": (
+        lambda d: d.assign_coords(algorithm=np.array([0, 1], "M8[s]")),
+        "labels of algorithm must be text or numbers",
+    ),
+    "a value that is NaN": (
+        lambda d: d.assign_coords(angle=[np.nan, 1.0]),
+        "labels of angle must be neither NaN nor complex, got nan",
+    ),
+    "complex values": (
+        lambda d: d.assign_coords(angle=[1j, 2j]),
+        "labels of angle must be neither NaN nor complex",
+    ),
     "axes that are no names": (lambda d: d.assign_attrs(axes="[3]"), "not a list of names"),
 }
 
@@ -267,6 +311,11 @@ def test_what_cannot_be_shown_is_one_line(dataset, name, function):
         ([], "quantities must be a list of names"),
         (["regret"], "'regret' needs 'regret', which dataset lacks"),
         (["arms"], "'arms' needs 'arm_pulls', which dataset lacks"),
+        (True, "quantities must be a list of names, got True"),
+        ({"pulls"}, "quantities must be a list of names, got {'pulls'}"),
+        (iter(["pulls"]), "quantities must be a list of names, got <list_iterator"),
+        ([["pulls"]], "quantities must be a list of names, got "),
+        (np.array([1.0, 2.0]), "quantities must be a list of names, got array"),
     ],
 )
 def test_quantities_are_checked(dataset, quantities, message):
@@ -356,3 +405,35 @@ def test_answers_and_flags_of_single_replications_are_kept():
         np.testing.assert_array_equal(masks, expected)
         for flag, values in runs.facts.items():
             np.testing.assert_array_equal(kept[f"facts_{flag}"].sel(algorithm=name)[0], values)
+
+
+def test_quantities_may_be_listed_in_any_way(dataset):
+    for quantities in (
+        ("pulls",),
+        np.array(["pulls"]),
+        dataset.indexes["algorithm"][:0].insert(0, "pulls"),
+    ):
+        (ax,) = jb.plot.sweep(dataset, quantities=quantities).axes[:1]
+        assert ax.get_ylabel().startswith("pulls")
+
+
+@pytest.mark.parametrize("title", [3, b"x", np.nan, ["a"], np.array([1, 2])])
+def test_a_title_is_text(dataset, title):
+    with pytest.raises(ValueError, match=r"^title must be text or None, got "):
+        jb.plot.sweep(dataset, title=title)
+
+
+def test_arms_are_drawn_by_number(dataset):
+    named = dataset.assign_coords(arm=[f"arm {i}" for i in dataset.arm.values])
+    table.rows(named)
+    with pytest.raises(
+        ValueError, match=r"^quantities: 'arms' needs arms whose labels are numbers"
+    ):
+        jb.plot.sweep(named, quantities=["arms"])
+
+
+def test_curves_without_rounds_are_refused():
+    part = example(instances=("one",))
+    regret = ((*part.pulls.dims, "round"), np.zeros((*part.pulls.shape, 0)))
+    with pytest.raises(ValueError, match=r"^dataset holds no round: the selection is empty"):
+        table.rows(part.assign(regret=regret))

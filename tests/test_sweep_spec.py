@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from run_settings import HALVING
 
 import jaxbandits as jb
 from jaxbandits.sweeps import check, parse, planned, read, run, sweep
@@ -382,3 +383,12 @@ def test_theta_of_an_oracle_must_have_the_shape_of_the_instance():
     assert [part.label for part in parse(oracles(told={})).algorithms] == ["told"]
     with pytest.raises(ValueError, match=r"theta must have shape \(2,\), got \(1,\)"):
         run(parse(oracles(wrong={"theta": [1.0]})))
+
+
+@pytest.mark.parametrize("path", [3, 1.5, True, ["x"]])
+def test_a_path_that_is_none_is_named(path):
+    table = {"name": "automobile", "num_arms": 5, "path": path}
+    table = tomllib.loads(HALVING) | {"replications": 4, "instances": {"cars": table}}
+    plan = parse(table)
+    with pytest.raises(ValueError, match=r"^\[instances\.cars\] path must be the name of a file"):
+        check(plan)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -154,7 +155,7 @@ def test_an_unreadable_part_of_a_cell_is_refused_and_not_changed(plan, tmp_path)
     assert part.read_bytes() == b"half of it"
 
 
-def test_an_interrupted_cell_continues_where_it_stopped(tmp_path, monkeypatch):
+def test_an_interrupted_cell_continues_where_it_stopped(tmp_path, monkeypatch, capsys):
     plan = parse(tomllib.loads(CELLS.replace("= 40", "= 300", 1)))
     whole = run(plan)
     monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
@@ -177,9 +178,15 @@ def test_an_interrupted_cell_continues_where_it_stopped(tmp_path, monkeypatch):
     small = partial(simulation.__init__, batch=8)
     monkeypatch.setattr(simulation, "__init__", lambda self, *a, **k: small(self, *a, **k))
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
-        run(plan, out=tmp_path)
+        run(plan, out=tmp_path, progress=True)
     assert {file.suffix for file in files(tmp_path)} == {".part"}
-    assert alike(run(plan, out=tmp_path), whole)
+    begun = r"(\d+) of (?:300|600) replications of '.+'(?: and 1 more)? are stored"
+    last = capsys.readouterr().err.splitlines()[-1]
+    (number,) = re.fullmatch(f"0 of 2 cells are finished, {begun}", last).groups()
+    assert alike(run(plan, out=tmp_path, progress=True), whole)
+    (line,) = (x for x in capsys.readouterr().err.splitlines() if x.startswith("going on: "))
+    assert re.fullmatch(f"going on: {begun}", line).groups() == (number,)
+    assert int(number) == played[0] - played[1]
     assert played[0] == 600  # both cells in one simulation
     assert 8 <= played[0] - played[1] < 300
     assert {file.suffix for file in files(tmp_path)} == {".npz"}

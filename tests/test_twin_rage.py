@@ -28,21 +28,35 @@ class Rage(twins.Rage):
     """With its own Frank-Wolfe designs, and with rounding by regret minimisation on request."""
 
     def __init__(self, arms, targets, *, by_regret, **numbers):
-        super().__init__(arms, targets, self.frank_wolfe, **numbers)
+        super().__init__(arms, targets, self.frank_wolfe, cuts=(1e-5,), **numbers)
         self.by_regret = by_regret
 
     def frank_wolfe(self, alive):
         pairs = [self.targets[a] - self.targets[b] for a in alive for b in alive if a < b]
-        return plain.frank_wolfe(self.arms, np.array(pairs))[0]
+        weights = plain.frank_wolfe(self.arms, np.array(pairs))[0]
+        return weights, 1.01 * self.rho(weights)
 
     def ask(self):
         if not self.by_regret or len(self.alive) == 1:
             return super().ask()
-        weights = self.frank_wolfe(self.alive)
+        weights = self.weights()
         total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
         least = 36 * self.arms.shape[1] / self.eps**2
         total = math.ceil(max(total, least))
         return False, None, plain.in_two_parts(self.arms, weights, total)
+
+
+class CertifiedRage(twins.Rage):
+    """With the package's certified designs, cut in plain NumPy."""
+
+    def __init__(self, arms, targets, **numbers):
+        super().__init__(arms, targets, self.certified, **numbers)
+
+    def certified(self, alive):
+        mask = np.isin(np.arange(len(self.targets)), alive)
+        found = jb.design.xy_optimal(self.arms, self.targets, active=mask, tol=1e-3)
+        assert found.converged
+        return found.weights, 1.001 * found.bound
 
 
 HANDS = {
@@ -72,6 +86,27 @@ def test_rage_with_designs_and_roundings_of_its_paper(rounding):
         assert int(state.unsolved) == 0
         phases.append(played)
     assert max(phases) >= 2
+
+
+def test_designs_whose_arms_do_not_span_and_the_early_exit():
+    """Of 7 arms in 6 dimensions two are enough for two targets; once all of them were drawn."""
+    instance = jb.instances.transductive(6, angle=0.3)
+    rng = np.random.default_rng(40)
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]  # zeros are not exact then
+    targets, theta = np.asarray(instance.targets) @ turn, np.asarray(instance.theta) @ turn
+    arms = np.vstack([np.asarray(instance.arms) @ turn, 0.3 * rng.normal(size=6)])
+    hand = Hand(jb.rage, *OPTIONS, "epsilon")
+    ends = []
+    for seed, (epsilon, noise_var) in enumerate([(0.0, 1.0), (0.03, 0.25), (0.0, 0.3)]):
+        numbers = (0.1, noise_var, 2.0, 0.1, epsilon)
+        twin = CertifiedRage(arms, targets, delta=0.1, noise_var=noise_var, exit=epsilon)
+        facts = (jnp.asarray(arms), jnp.asarray(targets), numbers)
+        reward = normal_rewards(rng, arms @ theta, noise_var)
+        _, state = hand.play(twin, facts, reward, jax.random.key(seed), compare=same_counts)
+        assert int(state.unsolved) == 0
+        assert min(twin.ranks) == 2
+        ends.append(len(twin.alive))
+    assert ends == [1, 2, 1]  # with epsilon two targets are still alive
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(0.1, 10_800), (0.3, 1200)])
@@ -114,6 +149,20 @@ def test_phases_are_for_gaps_in_units_of_the_noise():
     ]
     assert set(pulls[0]) == {179}
     np.testing.assert_array_equal(pulls, np.broadcast_to(pulls[0], (4, 16)))
+
+
+def test_epsilon_ends_a_run_after_the_phase_for_gaps_of_its_size():
+    """At the latest: intervals are narrower than 2^-t sigma after phase t. Two targets are best."""
+    tied = jb.instances.linear(np.eye(3), [1.0, 1.0, 0.0], noise_var=4.0)
+    for epsilon, most in ((50.0, 1), (1.0, 1), (0.3, 3), (0.06, 6)):
+        runs = jb.simulate(tied, partial(jb.rage, epsilon=epsilon), replications=64)
+        assert runs.stopped.all()
+        assert runs.correct.all()
+        assert runs.info["phases"].max() <= most
+        assert (runs.pulls > 0).all()
+    assert np.median(runs.info["phases"]) >= 4  # at 0.06, not after phases for gaps of 0.25
+    runs = jb.simulate(tied, partial(jb.rage, epsilon=0.0), replications=64, max_pulls=10**6)
+    assert not runs.stopped.any()
 
 
 def test_a_phase_of_more_draws_than_are_allowed_is_not_begun():

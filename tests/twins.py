@@ -215,20 +215,45 @@ def efficient_rounding(weights, total):
 
 
 class Rage:
-    """Fiez et al., Algorithm 1, except that `design(alive) -> weights` is an argument.
+    """Fiez et al., Algorithm 1, except that `design(alive) -> (weights, most)` is an argument.
 
-    The paper has noise of variance 1; sums are divided by the deviation here.
+    Weights below the first of `cuts` are dropped where the rest measures all differences and their
+    largest norm is at most `most`, else those below the next. The paper has noise of variance 1;
+    sums are divided by the deviation here.
     """
 
-    def __init__(self, arms, targets, design, *, delta, noise_var, c=2.0, eps=0.1):
-        self.arms, self.targets, self.design = arms, targets, design
-        self.delta, self.noise_var, self.c, self.eps = delta, noise_var, c, eps
-        self.alive, self.phase = list(range(len(targets))), 1
+    def __init__(
+        self, arms, targets, design, *, cuts=(1e-4, 1e-5), delta, noise_var, c=2.0, eps=0.1, exit=0
+    ):
+        self.arms, self.targets, self.design, self.cuts = arms, targets, design, cuts
+        self.delta, self.noise_var, self.c, self.eps, self.exit = delta, noise_var, c, eps, exit
+        self.alive, self.phase, self.ranks = list(range(len(targets))), 1, []
+        self.best, self.doubt = None, math.inf
+
+    def pairs(self):
+        return [self.targets[a] - self.targets[b] for a in self.alive for b in self.alive]
+
+    def inverse(self, weights):
+        return np.linalg.pinv((self.arms.T * weights) @ self.arms, rcond=1e-12, hermitian=True)
 
     def rho(self, weights):
-        inverse = np.linalg.inv((self.arms.T * weights) @ self.arms)
-        pairs = [self.targets[a] - self.targets[b] for a in self.alive for b in self.alive]
-        return max(y @ inverse @ y for y in pairs)
+        inverse = self.inverse(weights)
+        return max(y @ inverse @ y for y in self.pairs())
+
+    def measures_all(self, weights):
+        used, rank = self.arms[weights > 0], np.linalg.matrix_rank
+        return rank(used) == rank(np.vstack([used, self.pairs()]))
+
+    def weights(self):
+        weights, most = self.design(self.alive)
+        for below in self.cuts:
+            cut = np.where(weights < below, 0.0, weights)
+            cut = cut / cut.sum()
+            if self.measures_all(cut) and self.rho(cut) <= most:
+                weights = cut if (cut == 0).sum() > (weights == 0).sum() else weights
+                break
+        self.ranks.append(np.linalg.matrix_rank(self.arms[weights > 0]))
+        return weights
 
     def log_term(self):
         return math.log(self.c * len(self.targets) ** 2 * self.phase**2 / self.delta)
@@ -236,22 +261,27 @@ class Rage:
     def ask(self):
         if len(self.alive) == 1:
             return True, self.alive[0], None
-        weights = self.design(self.alive)
+        if 0 < self.exit >= self.doubt:
+            return True, self.best, None
+        weights = self.weights()
         total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
         total = math.ceil(max(total, 2 * (weights > 0).sum() / self.eps))
         return False, None, efficient_rounding(weights, total)
 
     def tell(self, counts, sums):
-        inverse = np.linalg.inv((self.arms.T * counts) @ self.arms)
+        inverse = self.inverse(counts)
         theta = inverse @ self.arms.T @ (sums / math.sqrt(self.noise_var))
 
-        def beats(z, other):
+        def lead(z, other):
+            """How much better z is at least, up to one confidence interval."""
             y = self.targets[z] - self.targets[other]
-            width = math.sqrt((y @ inverse @ y) * 2 * self.log_term())
-            return width < y @ theta
+            return y @ theta - math.sqrt((y @ inverse @ y) * 2 * self.log_term())
 
-        alive = self.alive
-        self.alive = [z for z in alive if not any(beats(a, z) for a in alive if a != z)]
+        alive, scores = self.alive, self.targets @ theta
+        self.best = max(alive, key=lambda z: scores[z])
+        self.alive = [z for z in alive if not any(lead(a, z) > 0 for a in alive if a != z)]
+        doubts = [-lead(self.best, z) for z in self.alive if z != self.best]
+        self.doubt = math.sqrt(self.noise_var) * max(doubts, default=0.0)
         self.phase += 1
 
 

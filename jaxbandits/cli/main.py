@@ -29,6 +29,18 @@ DEMO_FOLDER = Path("demo-results")
 SHELLS = ("bash", "zsh", "fish")
 
 
+class _Named(click.Path):
+    """A path that is not empty: an unset variable of a shell does not name the working folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        if not value:
+            self.fail("it is empty, and must be the name of a file or folder", param, ctx)
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
+
+
+PATH = _Named()
+
+
 def one_line(command: Callable[P, R]) -> Callable[P, R]:
     """Bad input ends with status 2 and one line on standard error, never a traceback."""
 
@@ -39,6 +51,7 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
                 with plain_warnings():
                     result = command(*args, **kwargs)
                 interrupts.raise_if_lost()
+                interrupts.work_is_done()
                 return result
             except BrokenPipeError:  # what read the output has ended, `head` say
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -131,7 +144,7 @@ def into_folder(command: Callable[P, R]) -> Callable[P, R]:
     return click.option(
         "--out",
         metavar="DIR",
-        type=click.Path(path_type=Path),
+        type=PATH,
         required=True,
         help="Folder of results.",
     )(command)
@@ -156,7 +169,7 @@ def extended(command: Callable[P, R]) -> Callable[P, R]:
         "plugins",
         metavar="FILE.py",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=PATH,
         help="Run FILE.py, which defines ALGORITHMS, INSTANCES or EXPERIMENTS; repeatable.",
     )(command)
 
@@ -220,7 +233,7 @@ def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
 
 
 @main.command()
-@click.argument("sweep", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.argument("sweep", metavar="SWEEP.toml", type=PATH)
 @into_folder
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
@@ -257,7 +270,7 @@ def run(
 @click.option(
     "--quick", is_flag=True, help="A small version: a fraction of a minute to some minutes."
 )
-@click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@click.option("--data", type=PATH, help="Folder of local data sets.")
 @sharded
 @extended
 @forced
@@ -344,7 +357,7 @@ def _show_result(result: "Result | None", out: Path) -> None:
 
 
 @main.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=PATH)
 @one_line
 def report(folder: Path) -> None:
     """Write DIR/report.html: one page about the results in DIR or its sub-folders."""
@@ -375,17 +388,23 @@ def completion(shell: str) -> None:
 
 def _how(**options: Any) -> dict[str, Any]:
     """The options of how to run that were given, as `sweeps.run` takes them."""
+    from ..whole_numbers import written_whole
+
     how = {name: value for name, value in options.items() if value is not None}
-    if how.get("devices", "").isdecimal():
-        how["devices"] = int(how["devices"])
+    number = written_whole(how.get("devices", ""))
+    if number is not None:
+        how["devices"] = number
     return how | ({"shard": _shard(how["shard"])} if "shard" in how else {})
 
 
 def _shard(text: str) -> tuple[int, int]:
+    from ..whole_numbers import written_whole
+
     first, slash, step = text.partition("/")
-    if not (slash and first.isdecimal() and step.isdecimal()):
+    pair = written_whole(first), written_whole(step)
+    if not slash or pair[0] is None or pair[1] is None:
         raise ValueError(f"--shard must be I/N, as 2/5, got {brief(text)}")
-    return int(first), int(step)
+    return pair[0], pair[1]
 
 
 def _run(

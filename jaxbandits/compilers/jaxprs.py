@@ -114,15 +114,15 @@ def largest_in_blocks(jaxpr: Jaxpr) -> int:
             name_of(eqn) == "cond" and any(map(has_loop, jaxprs_in(eqn)))
         )
 
-    pairs = [(eqn, inner) for eqn in jaxpr.eqns for inner in jaxprs_in(eqn)]
-    found = [(_largest if in_blocks(eqn) else largest_in_blocks)(inner) for eqn, inner in pairs]
+    pairs = [(in_blocks(eqn), inner) for eqn in jaxpr.eqns for inner in jaxprs_in(eqn)]
+    found = [(largest_table if blocks else largest_in_blocks)(inner) for blocks, inner in pairs]
     return max(found, default=0)
 
 
-def _largest(jaxpr):
+def largest_table(jaxpr: Jaxpr) -> int:
     """Bytes of the largest result of an equation."""
     sizes = [math.prod(shape_of(x)) * dtype_of(x).itemsize for e in jaxpr.eqns for x in e.outvars]
-    return max(sizes + [_largest(x) for e in jaxpr.eqns for x in jaxprs_in(e)], default=0)
+    return max(sizes + [largest_table(x) for e in jaxpr.eqns for x in jaxprs_in(e)], default=0)
 
 
 def is_literal(atom: object) -> bool:

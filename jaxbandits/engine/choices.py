@@ -47,6 +47,11 @@ VECTOR: dict[str, int] = {
 LANES_PER_REFILL: int = 64
 LANES_PER_DRAW: int = 8
 FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
+# The same where the largest table of what they share has so many bytes: with 200 arms in 20
+# dimensions (3 MB) XLA played RAGE three times as fast and saved .7 seconds of a processor a
+# replication, where it compiles in some ten seconds more; with 100 arms in 10 (2 MB) 0.03 seconds.
+SHARED_BYTES: int = 5 * 2**19
+FEW_OF_LARGE: int = 32
 # Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
 # loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
 # Fewer replications than the native engine has lanes count with the empty lanes: LinGapE, LinUCB
@@ -92,19 +97,24 @@ def avoid(engine: str, error: Exception) -> None:
 
 
 def automatic(
-    sizes: Sizes, platform: str, replications: int, has_loops: Callable[[], bool] = lambda: False
+    sizes: Sizes,
+    platform: str,
+    replications: int,
+    has_loops: Callable[[], bool] = lambda: False,
+    largest_table: Callable[[], int] = lambda: 0,
 ) -> Choice:
     """The engine of `auto`: the quicker one, compiling and playing together.
 
     The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
     as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
     XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
-    replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
-    round, and 1.3 times as fast for a lane of 5 KB. XLA plays very large lanes one by one, and
-    a few large ones, see `schedules`.
+    replications, or some tens where designs are large. On an H100 the engine `cuda` was up to nine
+    times as fast as XLA for one arm a round, and 1.3 times as fast for a lane of 5 KB. XLA plays
+    very large lanes one by one, and a few large ones, see `schedules`.
 
     Args:
       has_loops: whether rounds have loops of their own; asked where it matters.
+      largest_table: bytes of the largest table of what lanes share; asked where it matters.
     """
     moves = sizes.traits.moves
     if platform == "cpu":
@@ -113,7 +123,7 @@ def automatic(
             return Choice("in turn", f"{FASTEST}: lanes are large, or too few for large tables")
         if named := os.environ.get("CXX"):
             warn_of_missing(named)
-        if share and replications > FEW_REPLICATIONS:
+        if share and _many_for_sharing(replications, largest_table):
             return Choice("xla", f"{FASTEST}: it computes designs that lanes share once")
         if compiler() is None:
             named = f"CXX names {named!r}, which is not found" if named else NO_COMPILER
@@ -128,6 +138,13 @@ def automatic(
     if not found_library():
         return Choice("xla", "cuda needs NVIDIA's run-time compiler (NVRTC), which is not found")
     return _unless_failed("cuda")
+
+
+def _many_for_sharing(replications, largest_table):
+    """Whether XLA saves more than it takes longer to compile, where lanes share designs."""
+    if replications > FEW_REPLICATIONS:
+        return True
+    return replications > FEW_OF_LARGE and largest_table() >= SHARED_BYTES
 
 
 def _unless_failed(engine):

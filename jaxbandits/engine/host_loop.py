@@ -309,10 +309,11 @@ class HostLoop:
             numbers = tuple(there[id(x)] for x in given)
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
         known, choice = sizes(compiled, shapes, len(rounds)), Choice(engine, ASKED)
+        table = functools.partial(largest_table, compiled, shapes, len(rounds))
         if engine == "auto":
             looping = functools.partial(has_loops, compiled, shapes, len(rounds))
             number = planned or replications
-            choice = automatic(known, self._platform, number, looping).begun_with(prefer)
+            choice = automatic(known, self._platform, number, looping, table).begun_with(prefer)
         self.shape: Shape = shape_of(
             known,
             replications=replications,
@@ -320,7 +321,7 @@ class HostLoop:
             devices=devices,
             cores=cores,
             engine=choice.engine,
-            largest_table=functools.partial(largest_table, compiled, shapes, len(rounds)),
+            largest_table=table,
         )
         if known.traits.contextual:
             choice = Choice(self.shape.engine, CONTEXTUAL)

@@ -66,6 +66,7 @@ def _check(structure: CellStructure, numbers: Numbers, key: Key, traces: TraceCa
         np.zeros((), int),
         traces=traces,
         rest=f"{algorithm or instance}: its constructor",
+        constant=1,
     )
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int8
 
 from ..messages import reason
 from ..parameters import require
+from ..system.data_files import given_path
 from .gene_networks import RULES, Network
 
 GENE: re.Pattern[str] = re.compile(r"([^\s\[\]{}();]+)\[[^\]]*\]\{[^}]*\}\((.*)\)")
@@ -75,7 +76,7 @@ def read_network(path: Path | str) -> Genes:
 
 def _lines(path):
     """`(file, number, line)` of a text file; a byte order mark is skipped."""
-    file = Path(path)
+    file = given_path(path)
     require(file.is_file(), f"path: no file {file}")
     try:
         text = file.read_text(encoding="utf-8-sig")

@@ -14,6 +14,7 @@ from ..kernels import selection
 from ..kernels.linalg import spd
 from ..parameters import Normal, choice, require
 from ..precision import double, floats, numpy_for
+from ..system.data_files import given_path
 from ..types import Key, Rows, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
@@ -146,10 +147,10 @@ def boolean_drugs(
         ...
     ValueError: path: no file nowhere; it is part of the data of Reda, ...
     """
-    require(not Path(path).is_file(), f"path must be a folder, got the file {path}")
+    folder = given_path(path)
+    require(not folder.is_file(), f"path must be a folder, got the file {path}")
     file = find_file(path, "features_71x10.csv", SOURCE)
     names, features = named_table(file, labelled=True)
-    folder = Path(path)
     genes = read_network(find_file(folder, "grn/report_model1_solution.net", SOURCE))
     log = find_file(folder, "rewards_cosine_10drugs_18samples.txt", SOURCE)
     patients, drugs, target = _profiles(log, names, genes.names)

@@ -225,7 +225,7 @@ class LiveAlgorithm(NamedTuple):
             algorithm = watch.call(constructor, self.constructor)(numbers)
             return one_round(watch, name, algorithm, key, context)
 
-        check(whole, self.numbers, self.key, context, traces=traces, rest=constructor)
+        check(whole, self.numbers, self.key, context, traces=traces, rest=constructor, constant=1)
 
 
 def _with_kept(blank: Any, info: Any) -> Any:

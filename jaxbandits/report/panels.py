@@ -32,6 +32,7 @@ from ..show.marks import (
     rates,
     text,
 )
+from ..sweeps.stated import stated
 from ..sweeps.summaries import confidence_of, regret_errors
 from .limits import highest_rate, known_bounds, pull_limits, scale_of
 
@@ -61,9 +62,9 @@ def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", sca
         _boxes(ax, _with_instances(data), whole, scale)
         return
     columns = data.pulls_mean, data.pulls_low, data.pulls_high
-    for i, (name, positions) in enumerate(_rows(data, along)):
+    for i, (name, label, positions) in enumerate(_rows(data, along, whole)):
         middle, bottom, top = (x.sel(algorithm=name).values for x in columns)
-        intervals(ax, positions, middle, bottom, top, i, label=text(name), joined=True)
+        intervals(ax, positions, middle, bottom, top, i, label=label, joined=True)
         cut = data.cut_short.sel(algorithm=name).values > 0
         if cut.any():
             _cut_short(ax, positions[cut], middle[cut])
@@ -82,9 +83,54 @@ def _fewest(data: "Dataset") -> int:
     return int(numbers[numbers > 0].min(initial=np.iinfo(int).max))
 
 
-def _rows(data: "Dataset", along: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Each algorithm with its positions along the axis."""
-    return zip(data.algorithm.values, side_by_side(data, along), strict=True)
+def _rows(data: "Dataset", along: str, whole: "Dataset") -> Iterator[tuple[str, str, np.ndarray]]:
+    """Each algorithm with its label and its positions along the axis."""
+    labels = labels_along(whole, along)
+    return zip(data.algorithm.values, labels, side_by_side(data, along), strict=True)
+
+
+def labels_along(whole: "Dataset", along: str) -> list[str]:
+    """The labels of the algorithms; they say which do not depend on the axis in any panel."""
+    always = _always_level(whole, along)
+    said = f" ({_level_text(along)})"
+    names = whole.algorithm.values.tolist()
+    return [text(f"{name}{said if name in always else ''}") for name in names]
+
+
+def level_said(whole: "Dataset", along: str | None, instance: Any) -> str:
+    """What the title of a panel says of lines that are level since nothing depends on the axis.
+
+    An instance without such an option gives the same problem at all its values. What the labels
+    say already is left out.
+    """
+    if along is None:
+        return ""
+    level = _level(whole, along)[instance]
+    if len(level) == whole.sizes["algorithm"]:
+        return _level_text(along)
+    some = [str(name) for name in level if name not in _always_level(whole, along)]
+    return f"{', '.join(some)} {_level_text(along)}" if some else ""
+
+
+def _level_text(along: str) -> str:
+    return f"does not depend on {along}"
+
+
+def _level(whole: "Dataset", along: str) -> dict[Any, list[Any]]:
+    """By instance, the algorithms whose results do not depend on the axis."""
+    pairs = stated(whole.attrs, "independent").get(along, [])
+    algorithms = whole.algorithm.values.tolist()
+    return {
+        instance: [name for name in algorithms if [instance, name] in pairs]
+        for instance in whole.instance.values.tolist()
+    }
+
+
+def _always_level(whole: "Dataset", along: str) -> set[Any]:
+    """The algorithms that do so in all panels, but those where all algorithms do."""
+    panels = _level(whole, along).values()
+    mixed = [set(level) for level in panels if len(level) < whole.sizes["algorithm"]]
+    return set.intersection(*mixed) if mixed else set()
 
 
 def _bound_style() -> dict[str, Any]:
@@ -125,7 +171,7 @@ def _cut_short(ax: "Axes", positions: Any, pulls: Any) -> None:
 
 
 def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
-    _rates(ax, data, along)
+    _rates(ax, data, along, whole)
     ax.set_ylabel("error rate (95%)")
     bounded = along is not None and "error_bound" in data
     if bounded:
@@ -150,20 +196,21 @@ def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
 def _accuracy(
     ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale
 ) -> None:
-    _rates(ax, data, along, correct=True)
+    _rates(ax, data, along, whole, correct=True)
     ax.set_ylabel("correct (95%)")
     ax.set_ylim(1 - highest_rate(whole), HIGHEST_RATE)
     _promise(ax, data, along, correct=True)
 
 
-def _rates(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = False) -> None:
+def _rates(
+    ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", *, correct: bool = False
+) -> None:
     """Lines with intervals, or points of every algorithm on every instance."""
     data = data if along else _with_instances(data)
     columns = data.error_rate, data.error_low, data.error_high
     if along is not None:
-        for i, (name, positions) in enumerate(_rows(data, along)):
+        for i, (name, label, positions) in enumerate(_rows(data, along, whole)):
             rate, low, high = (x.sel(algorithm=name).values for x in columns)
-            label = text(name)
             rates(ax, positions, rate, low, high, i, label=label, joined=True, correct=correct)
         label_axis(ax, data, along)
         return

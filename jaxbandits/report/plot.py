@@ -9,9 +9,11 @@ import numpy as np
 
 from ..estimates import rounded
 from ..parameters import require
+from ..real_numbers import fault
 from ..show.canvas import (
     Scale,
     Width,
+    axes_in,
     check_scale,
     figure_of,
     fix_letters,
@@ -37,7 +39,7 @@ from ..signatures import unknown
 from ..sweeps.selection import complete, replications_text
 from ..sweeps.stated import stated
 from ..system.files import replacing
-from .panels import BOUND, BOX, CUT_SHORT, DRAWN, MEAN, PROMISED
+from .panels import BOUND, BOX, CUT_SHORT, DRAWN, MEAN, PROMISED, level_said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,11 +108,12 @@ def figure(
       ValueError: a quantity is unknown, or the dataset lacks what it is computed from.
     """
     check_scale(scale)
+    require(title is None or isinstance(title, str), "title must be text or None", title)
     dataset = complete(dataset)
     rows, along, others = layout(dataset, quantities)
-    panels = _panels(dataset, others, dataset if whole is None else whole, named)
+    panels = _panels(dataset, along, others, dataset if whole is None else whole, named)
     if ax is not None:
-        rows = rows[:1] if np.size(np.asarray(ax, dtype=object)) == len(panels) else rows
+        rows = rows[:1] if len(axes_in(ax)) == len(panels) else rows
         what = f"the panels ({', '.join(rows)})"
         axes = given_axes(ax, len(rows) * len(panels), what)
         grid = [axes[i : i + len(panels)] for i in range(0, len(axes), len(panels))]
@@ -250,14 +253,19 @@ class _Panel(NamedTuple):
 
 def _checked(dataset: "Dataset", quantities: Sequence[str]) -> list[str]:
     """The quantities that are asked for, all of which can be drawn."""
-    listed = not isinstance(quantities, str) and bool(quantities)
-    require(listed, "quantities must be a list of names", quantities)
-    for name in quantities:
+    listing = getattr(quantities, "tolist", None)  # of an array, or an index of pandas
+    given = listing() if callable(listing) else quantities
+    listed = isinstance(given, list | tuple) and bool(given)
+    fits = listed and all(isinstance(name, str) for name in given)
+    require(fits, "quantities must be a list of names", quantities)
+    for name in given:
         if name not in DRAWN:
             raise unknown("quantity", name, DRAWN)
         source = SOURCES.get(name, "pulls")
         require(source in dataset, f"quantities: {name!r} needs {source!r}, which dataset lacks")
-    return list(quantities)
+        numbered = name != "arms" or fault(dataset.arm.values) is None
+        require(numbered, "quantities: 'arms' needs arms whose labels are numbers")
+    return list(given)
 
 
 def _quantities(dataset: "Dataset") -> list[str]:
@@ -282,7 +290,9 @@ def _longest(dataset: "Dataset", axes: list[str]) -> str | None:
     return None if longest is None or dataset.sizes[longest] == 1 else longest
 
 
-def _panels(dataset: "Dataset", others: list[str], whole: "Dataset", named: bool) -> list[_Panel]:
+def _panels(
+    dataset: "Dataset", along: str | None, others: list[str], whole: "Dataset", named: bool
+) -> list[_Panel]:
     """One panel for each point of `others`, the instance first; one of all without any."""
     if not others:
         return [_Panel("", dataset)]
@@ -293,7 +303,9 @@ def _panels(dataset: "Dataset", others: list[str], whole: "Dataset", named: bool
         points = zip(others[1:], texts, corner[1:], strict=True)
         facts = [f"{name} = {value_text(value)}" for name, value_text, value in points]
         names = [str(corner[0])] if named else []
-        found.append(_Panel(", ".join([*names, *facts]), data))
+        said = level_said(dataset, along, corner[0])
+        title = ", ".join([*names, *facts])
+        found.append(_Panel("\n".join(filter(None, [title, said])), data))
     return found
 
 

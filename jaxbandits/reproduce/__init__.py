@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.checks import size_or_none
+from ..parameters import require
 from ..signatures import publish, unknown
 from ..sweeps.grid import check_how, require_shard
+from ..system.data_files import check_path
 from ..system.plugins import Catalogue, PluginFile
 from . import glm, gse, lingape, rage, topm
 from .calculation import Calculation, calculate
@@ -75,6 +77,14 @@ def _check_options(out: Path | str, **options: Any) -> None:
     require_shard(options.get("shard", (1, 1)), out)
     check_how(how.pop("cluster", None), **how)
     size_or_none("replications", options.get("replications"))
+    _check_data(options.get("data"))
+
+
+def _check_data(data: Path | str | None) -> None:
+    """Raise for a folder of data that is not there: a stand-in would be played in its place."""
+    if data is not None:
+        check_path("data", data)
+        require(Path(data).exists(), f"data: there is no folder {data}")
 
 
 def _check_folder(name: str) -> None:
@@ -115,6 +125,7 @@ def reproduce(
     known = experiments(plugins)
     if name not in known:
         raise unknown("experiment", name, known)
+    _check_data(data)
     size: dict[str, Any] = {
         "replications": replications,
         "quick": quick,

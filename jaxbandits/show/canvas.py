@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from ..parameters import require
-from ..real_numbers import fault
+from ..parameters import real, require
 from ..system.extras import needed_by
 from .marks import BAND, text
 
@@ -21,7 +20,7 @@ Width: TypeAlias = "Literal['column', 'page'] | float | None"
 Scale: TypeAlias = "Literal['linear', 'log'] | None"
 
 WIDTHS = {"column": 3.3, "page": 6.9}  # inches: of one and of both columns of a paper
-NARROWEST, WIDEST = 1.0, 100.0  # inches
+INCHES = real("'column', 'page' or 1 to 100 inches", lambda v: 1.0 <= v <= 100.0)
 PRINT_POINTS = 8.0  # letters of a figure of given width, which is printed as it is
 WHOLE, PANEL, MARGIN = 5.2, 3.9, 0.6  # inches of a figure on a screen: least, a panel, around them
 PANEL_HEIGHT = 3.1  # inches at most
@@ -51,9 +50,7 @@ def inches(width: Width) -> float | None:
         return None
     if isinstance(width, str) and width in WIDTHS:
         return WIDTHS[width]
-    number = np.ndim(width) == 0 and not isinstance(width, bool) and fault(width) is None
-    fits = number and NARROWEST <= float(width) <= WIDEST
-    require(fits, "width must be 'column', 'page' or 1 to 100 inches", width)
+    require(INCHES.holds(width), f"width must be {INCHES.allowed}", width)
     return float(width)
 
 
@@ -192,6 +189,14 @@ def _of_pyplot(options: dict[str, Any]) -> "Figure":
     return Figure(**options)
 
 
+def axes_in(ax: Any) -> list[Any]:
+    """What the user gives as axes, in any order of nesting, one by one."""
+    try:
+        return np.ravel(np.asarray(ax, dtype=object)).tolist()
+    except (TypeError, ValueError):  # of what refuses to be an array
+        return [ax]
+
+
 def given_axes(ax: Any, number: int, what: str) -> "list[Axes]":
     """The axes that the user gives.
 
@@ -200,14 +205,20 @@ def given_axes(ax: Any, number: int, what: str) -> "list[Axes]":
       number: how many panels there are.
       what: the panels, in words.
     """
-    found = np.ravel(np.asarray(ax, dtype=object)).tolist()
+    from matplotlib.axes import Axes
+
+    found = axes_in(ax)
     for one in found:
-        require(hasattr(one, "hlines"), "ax must be axes of matplotlib", one)
+        require(isinstance(one, Axes), "ax must be axes of matplotlib", one)
+        require(one.figure is not None, "ax must be axes of a figure; these were removed from it")
+        flat = not (hasattr(one, "zaxis") or hasattr(one, "transProjection"))
+        require(flat, "ax must be axes with straight x and y", one)
     require(
         len(found) == number,
         f"ax must be {number} axes, one for each of {what}, got {len(found)}; "
         "select one instance and one point of the axes to draw on one",
     )
+    require(len(set(found)) == number, "ax must be axes that differ, got the same ones twice")
     return found
 
 

@@ -33,8 +33,15 @@ BAND = "_band of "  # before the label of a curve, that of its band, which `lege
 
 
 def text(label: object) -> str:
-    """A label as it is: a dollar sign begins no formula."""
-    return str(label).replace("$", r"\$")
+    """A label as it is: a dollar sign begins no formula, and a line at the start hides nothing.
+
+    Halves of characters, which no font has, are shown as their numbers.
+
+    >>> text("_x")
+    ' _x'
+    """
+    words = str(label).encode("utf-8", "backslashreplace").decode().replace("$", r"\$")
+    return f" {words}" if words.startswith("_") else words  # matplotlib leaves such labels out
 
 
 def colours() -> "Sequence[str]":

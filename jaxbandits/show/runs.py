@@ -11,7 +11,8 @@ import numpy as np
 from ..instances.estimated_regret import along_the_rounds, error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..messages import brief
-from ..parameters import check, probability, require
+from ..parameters import probability, require
+from ..real_numbers import fault
 from .canvas import (
     Scale,
     Width,
@@ -202,7 +203,8 @@ def error_rates(
     'error rate (95%)'
     """
     if delta is not None:
-        check("delta", probability, delta)
+        require(probability.holds(delta), f"delta must be {probability.allowed}", delta)
+        delta = float(delta)
 
     def draw(ax: "Axes", pairs: Pairs) -> None:
         label_groups(ax, [name for name, _ in pairs])
@@ -284,9 +286,11 @@ def arm_pulls(
 
 def _share(weights, num_arms):
     """Weights `[K]` of sum 1."""
+    wrong = fault(weights)
+    require(wrong is None, f"allocation {wrong}")
     try:
         weights = np.asarray(weights, float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # ragged, traced, or an integer beyond double
         raise ValueError(
             f"allocation must be a design or K numbers, got {brief(weights)}"
         ) from None
@@ -310,6 +314,9 @@ def _named(runs: Several) -> Pairs:
     found = getattr(runs, "runs", runs)  # of a `Comparison`
     pairs = list(found.items()) if isinstance(found, Mapping) else [("", found)]
     require(bool(pairs), "runs must not be empty: give Runs, or a dict of Runs by name")
+    names = [str(name) for name, _ in pairs]
+    fits = len(pairs) == 1 or (all(map(str.strip, names)) and len(set(names)) == len(names))
+    require(fits, "runs must have names that are not empty and differ as text", names)
     for _, one in pairs:
         if not all(hasattr(one, name) for name in ("pulls", "arm_pulls", "regret", "summary")):
             raise ValueError(

@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import numbers
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -237,7 +238,9 @@ def _data(part: Part, options: dict[str, Any]) -> str | None:
     """Hash of the files an instance, or an algorithm of a user, is read from."""
     try:
         below = getattr(part.build, "reads_below", ())
-        return digest_files(options["path"], below) if options.get("path") else None
+        path = options.get("path")
+        named = isinstance(path, str | os.PathLike) and path  # else the constructor refuses it
+        return digest_files(path, below) if named else None
     except OSError as error:
         raise ValueError(f"{part.table} path: {error}") from None
 

@@ -270,10 +270,13 @@ def _run(
     team.agree(functools.partial(_view, done, work))
     shown = progress if team.index == 0 else False
     try:
-        with Progress(shown, items="cells", number=len(mine)) as display:
+        begun_text = functools.partial(_begun_text, plan, work, store is not None)
+        with Progress(shown, items="cells", number=len(mine), begun=begun_text) as display:
             for identity, cell in mine.items():
                 if identity in done:
                     display.finish(_line(cell, done[identity], stored=True))
+            if before := begun_text():
+                display.line(f"going on: {before}")
             _run_groups(plan, work, cluster, display, how)
     except KeyboardInterrupt:
         known = [f for _, open_cells in work for f in open_cells.values() if len(f)]
@@ -367,6 +370,19 @@ def _run_groups(
         from . import cluster as many
 
         many.run(cluster, plan, going, keep, display, how)
+
+
+def _begun_text(plan: Sweep, work: Work, is_stored: bool) -> str:
+    """What is done of the cells that are not finished; "" where nothing is."""
+    begun = [f for _, cells in work for f in cells.values() if len(f) and f.result is None]
+    if not begun:
+        return ""
+    number, most = sum(map(len, begun)), plan.replications * len(begun)
+    others = "" if len(begun) == 1 else f" and {len(begun) - 1} more"
+    limit = "at most " if plan.until else ""
+    how = "stored" if is_stored else "done"
+    cells = f"'{begun[0].cell.title}'{others}"
+    return f"{number:,} of {limit}{most:,} replications of {cells} are {how}"
 
 
 def _line(cell: Cell, runs: Runs, *, stored: bool) -> str:

@@ -57,7 +57,7 @@ def _run(
 ) -> None:
     """Simulate the open cells of one group."""
     most, simulation = plan.replications * len(open_cells), None
-    display.show(title, 0, most)
+    display.show(title, sum(map(len, open_cells.values())), most)
 
     def keep_number(number: int, runs: Runs) -> None:
         keep(open_cells[number], runs)

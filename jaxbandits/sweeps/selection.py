@@ -6,12 +6,14 @@ then those of something else, so they are computed anew.
 """
 
 import json
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..parameters import require
+from ..real_numbers import fault
 from .columns import SUMMARY
 from .stated import check_stated, stated
 from .summaries import EACH, summarised
@@ -32,6 +34,14 @@ INSIDE = {
     **dict.fromkeys(("arm_pulls", "arm_pulls_mean", "regret_errors"), "arm"),
 }
 UNUSED = ("info_", "facts_", "answers")  # what no figure and no table shows
+# Tables that figures and tables compute with: `NEEDED`, and these where they are there.
+FLAGS = ("correct", "stopped", "judged")
+COUNTS = ("pulls", "reason", "arm_pulls", "num_arms")
+MEASURED = (
+    *("regret", "average_reward", "promised_error", "pull_lower_bound", "error_bound"),
+    *("arm_pulls_mean", "regret_errors", "seconds", "compile_seconds"),
+)
+COMPUTED = (*FLAGS, *COUNTS, *MEASURED)
 # By replication, all that figures and tables read.
 KNOWN = (*NEEDED, "regret", "average_reward", "arm_pulls", "answers")
 SELECT = "select replications, instances and algorithms, and average nothing over them"
@@ -90,9 +100,33 @@ def _given(dataset: Any) -> "Dataset":
         require(name in given.data_vars, missing)
     info = [name for name in given.data_vars if str(name).startswith(UNUSED)]
     found = given.drop_vars(info).unstack().compute()
-    for name, size in found.pulls.sizes.items():
-        require(size > 0, f"dataset holds no {name}: the selection is empty")
-    return found
+    for table in (found[name] for name in KNOWN if name in found and name != "arm_pulls"):
+        for name, size in table.sizes.items():
+            require(size > 0, f"dataset holds no {name}: the selection is empty")
+    _check_dimensions(found)
+    return found.assign({name: _of_numbers(found[name]) for name in COMPUTED if name in found})
+
+
+def _check_dimensions(dataset: "Dataset") -> None:
+    """Raise where a table has a dimension that `pulls` lacks, or the other way round."""
+    for name in (*PARTS, *_stated_axes(dataset), EACH):
+        spread = name in dataset.pulls.dims or name not in dataset.dims
+        require(spread, f"dataset: 'pulls' has no {name}, which other tables have")
+    if "reason" in dataset and EACH in dataset.pulls.dims:
+        require(EACH in dataset.reason.dims, f"dataset: 'reason' has no {EACH}, which 'pulls' has")
+    for name in (name for name in COMPUTED if name in dataset):
+        allowed = {*dataset.pulls.dims, INSIDE.get(name)}
+        allowed |= {"bound"} if name == "error_bound" else set()
+        more = [str(dim) for dim in dataset[name].dims if dim not in allowed]
+        require(not more, f"dataset: {name!r} has the dimension {', '.join(more)}, 'pulls' has not")
+
+
+def _of_numbers(table: "DataArray") -> "DataArray":
+    """A table of numbers or flags; sweeps that are joined may hold these as objects."""
+    loose = table.dtype == object
+    fits = fault(table.values) is None if loose else table.dtype.kind in "biuf"
+    require(fits, f"dataset: {table.name!r} must hold numbers, got {table.dtype}")
+    return table.astype(float) if loose else table
 
 
 def _renewed(dataset: "Dataset") -> "Dataset":
@@ -121,9 +155,6 @@ def _is_whole(dataset: "Dataset") -> bool:
 
 def _expanded(dataset: "Dataset", dims: Sequence[str]) -> "Dataset":
     """The dataset with dimensions of length 1 where a single value was selected."""
-    # Sweeps that are joined may hold flags as objects.
-    loose = [name for name in NEEDED if dataset[name].dtype == object]
-    dataset = dataset.assign({name: dataset[name].astype(float) for name in loose})
     single = [name for name in dims if name not in dataset.pulls.dims]
     if EACH in single and EACH not in dataset.coords:
         # Flags of one replication are still flags; of a mean they are numbers.
@@ -145,6 +176,7 @@ def _with_inside(dataset: "Dataset") -> "Dataset":
             require(dim == "arm", f"dataset: {name!r} has no {dim} left: select, say, [-1] of them")
             dataset = dataset.drop_vars(name)
             continue
+        require(dataset[dim].size == 1, f"dataset: {name!r} has no {dim}, which other tables have")
         value = dataset[dim].item()
         table = dataset[name].reset_coords(drop=True).expand_dims({dim: [value]})
         dataset = dataset.drop_vars([name]).assign({name: table})
@@ -173,9 +205,23 @@ def _check(dataset: "Dataset", grid: Sequence[str]) -> None:
         twice = labels[numbers > 1]
         message = f"dataset: the {name} {', '.join(twice[:3])} stands twice"
         require(not twice.size, f"{message}; join sweeps along a dimension of its own")
-    for name in NEEDED:
+        for label in dataset[name].values.tolist():
+            _check_label(name, label)
+    if "round" in dataset.coords:
+        _of_numbers(dataset["round"])
+    for name in (name for name in (*FLAGS, *COUNTS) if name in dataset):
         _check_whole(dataset[name], name)
     _check_once(dataset)
+
+
+def _check_label(name: str, label: Any) -> None:
+    """Raise for a label by which nothing is found or drawn."""
+    if name in PARTS:
+        fits = isinstance(label, str | numbers.Real) and label == label
+        require(fits, f"dataset: labels of {name} must be text or numbers", label)
+    else:  # dates too, of sweeps that are joined along them
+        fits = label == label and not isinstance(label, complex)
+        require(fits, f"dataset: labels of {name} must be neither NaN nor complex", label)
 
 
 def _check_once(dataset: "Dataset") -> None:
@@ -209,9 +255,11 @@ def _check_once(dataset: "Dataset") -> None:
 def _check_whole(table: "DataArray", name: str) -> None:
     """Raise where values are no counts or flags: then they are means."""
     values = table.values
-    require(values.dtype.kind in "biuf", f"{name!r} must hold numbers, got {values.dtype}")
     known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-    fits = known == np.round(known) if name == "pulls" else (known == 0) | (known == 1)
+    if name in FLAGS:
+        fits = (known == 0) | (known == 1)
+    else:
+        fits = (known >= 0) & (known == np.round(known)) & np.isfinite(known)
     if not np.all(fits):
         raise ValueError(f"dataset: {name!r} holds {float(known[~fits][0]):g}: {SELECT}")
 

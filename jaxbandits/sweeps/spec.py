@@ -4,6 +4,7 @@ import dataclasses
 import decimal
 import fractions
 import functools
+import io
 import itertools
 import math
 import numbers
@@ -20,6 +21,7 @@ from ..engine.episode import MAX_PULLS
 from ..feature_tables import is_concrete
 from ..messages import brief, reason
 from ..signatures import check_names, name_of, nearest, unknown
+from ..system.data_files import Unreadable, read_text
 from ..system.plugins import Catalogue, PluginFile
 from . import names
 from .columns import TAKEN
@@ -231,9 +233,9 @@ def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: A
     """
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors may add a mark
-    except OSError as error:
-        raise ValueError(f"{path}: {error.strerror or error}") from None
+        table = tomllib.loads(io.StringIO(read_text(path), newline=None).read())
+    except Unreadable as error:
+        raise ValueError(f"{path}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: not valid TOML: {reason(error)}") from None
     except RecursionError:

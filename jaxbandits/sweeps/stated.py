@@ -13,7 +13,7 @@ import numpy as np
 from ..system.data_files import Unreadable, parsed
 from ..whole_numbers import is_whole
 from .columns import TIMES
-from .summaries import LEVEL
+from .summaries import EACH, LEVEL
 
 FLOATS = (float, np.floating, int, np.integer)
 
@@ -55,6 +55,11 @@ def _anything(value: Any) -> bool:
     return True
 
 
+def _is_axes(value: Any) -> bool:
+    names = _list_of(_is_text)(value)
+    return names and len(set(value)) == len(value) and not NO_AXES.intersection(value)
+
+
 def _is_record(value: Any) -> bool:
     return _is_text(value) or _list_of(_is_number)(value)
 
@@ -63,10 +68,13 @@ def _is_pair(value: Any) -> bool:
     return _list_of(_anything)(value) and len(value) == 2
 
 
+NO_AXES = frozenset({"instance", "algorithm", EACH})  # dimensions that every sweep has
 WHOLE_AXES = "whole_axes"  # by axis, its values in the whole experiment
 # Attributes that are JSON.
 JSON: dict[str, Statement] = {
-    "axes": Statement("a list of names", _list_of(_is_text)),
+    "axes": Statement(
+        f"a list of names that differ, none of them {', '.join(sorted(NO_AXES))}", _is_axes
+    ),
     "options": Statement("a table of tables", _table_of(_is_options)),
     "independent": Statement("a table of lists of pairs", _table_of(_list_of(_is_pair)), {}),
     "until": Statement("a table of numbers", _table_of(_is_number), {}),

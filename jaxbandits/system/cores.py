@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..messages import brief
-from ..whole_numbers import allowed_whole
+from ..whole_numbers import allowed_whole, written_whole
 
 VARIABLE = "JAXBANDITS_CORES"  # of the environment: at most so many, unless a call says how many
 CGROUP_FILE, CGROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
@@ -35,8 +35,8 @@ def _limit(text: str) -> int:
     """What the environment variable says; "" is no limit."""
     if not text.strip():
         return UNLIMITED
-    number = int(text) if text.strip().isdecimal() else 0
-    if number < 1:
+    number = written_whole(text)
+    if not number:
         raise ValueError(f"{VARIABLE} must be {allowed_whole(1)}, got {brief(text)}")
     return number
 

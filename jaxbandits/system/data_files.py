@@ -58,8 +58,18 @@ class ArrayFacts(NamedTuple):
 def check_path(name: str, path: Any) -> None:
     """Raise `ValueError` unless this is the name of a file, or of a folder, that can exist."""
     named = isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str)
-    if not named or "\0" in str(path):
+    try:
+        possible = named and b"\0" not in os.fsencode(path) and str(path) != ""  # "" is a folder
+    except UnicodeEncodeError:  # half a character
+        possible = False
+    if not possible:
         raise ValueError(f"{name} must be the name of a file, got {brief(path)}")
+
+
+def given_path(path: Any) -> Path:
+    """The path that the argument `path` of a reader names; raises `ValueError` for others."""
+    check_path("path", path)
+    return Path(path)
 
 
 def opened(path: Path | str) -> IO[bytes]:
@@ -99,11 +109,11 @@ def check_regular(file: Path | str | int) -> None:
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a file in UTF-8; raises `Unreadable`."""
+    """The text of a file in UTF-8, without a mark of that; raises `Unreadable`."""
     with opened(path) as stream:
         check_fits(os.fstat(stream.fileno()).st_size)
         try:
-            return stream.read().decode()
+            return stream.read().decode("utf-8-sig")  # editors may add a mark
         except UnicodeDecodeError:
             raise Unreadable("it is no text in UTF-8") from None
 

@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM: a command ends in order, and what is being stored is stored first."""
 
 import _thread
+import atexit
 import contextlib
 import os
 import signal
@@ -39,22 +40,29 @@ class Interrupts:
 
     The first one raises `KeyboardInterrupt`, and the command ends in order; a second one ends it
     at once. While modules are imported that exception would end the process in their C++ code: so
-    the first one ends a command at once that has nothing to store, and else waits.
+    the first one ends a command at once that has nothing to store, and else waits. One that comes
+    once the command has done its work has nothing left to interrupt: the process ends at once, as
+    it would have ended.
 
     Args:
       starting: whether there is no command yet that could end in order.
 
     Attributes:
       first: number of the first one, 0 as long as there is none.
+      over: whether the command has done its work.
     """
 
     first: int = 0
+    over: bool = False
 
     def __init__(self, *, starting: bool = False) -> None:
         self._starting = starting
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal: SIGTERM ends a command as Ctrl-C does."""
+        if self.over:
+            _flush()
+            os._exit(0)
         again = number == AGAIN
         second, self.first = bool(self.first) and not again, self.first or number
         importing = _imports(frame)
@@ -93,14 +101,27 @@ class Interrupts:
 
 
 _blocks: list[Interrupts] = []  # of `interruptible`, the innermost last
+_whole: list[Interrupts] = []  # of a process that is a command
 
 
 def from_the_start() -> None:
-    """Handle both signals from here on; for a process that is a command, before heavy imports."""
+    """Handle both signals from here on; for a process that is a command, before heavy imports.
+
+    Python takes its handlers away while it ends, after all that is registered with `atexit`; a
+    signal would then end the process by itself, without a line and with another exit status.
+    """
     starting = Interrupts(starting=True)
+    _whole.append(starting)
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, starting)
+    atexit.register(further_ones_ignored)  # the first one is called last
+
+
+def work_is_done() -> None:
+    """Note that the command of this block has done its work, see `Interrupts`."""
+    for one in (*_whole, *_blocks[-1:]):
+        one.over = True
 
 
 @contextlib.contextmanager
@@ -232,10 +253,14 @@ def end_in_order() -> None:
 def _end_interrupted():
     """End the process at once as an interrupted one."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _flush()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _flush():
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
-    os.kill(os.getpid(), signal.SIGINT)
 
 
 class Held:

@@ -42,14 +42,23 @@ class Progress:
       shown: whether anything is shown; None: where there are bars, after `AUTOMATIC_SECONDS`.
       items: what the task consists of ("cells"), "" for a task without items.
       number: how many items there are.
+      begun: says what is done of the items that are not finished, "" where nothing is; for the line
+        that an interrupt leaves.
 
     Attributes:
       has_bars: whether there are bars: on a terminal, or in a notebook with widgets.
     """
 
-    def __init__(self, shown: bool | None = True, *, items: str = "", number: int = 0) -> None:
+    def __init__(
+        self,
+        shown: bool | None = True,
+        *,
+        items: str = "",
+        number: int = 0,
+        begun: Callable[[], str] = str,
+    ) -> None:
         self._shown, self._number, self._finished, self._title = bool(shown), number, 0, ""
-        self._what = items
+        self._what, self._begun = items, begun
         self._asked = shown is True
         self._latest: tuple[str, int, int | None] | None = None  # of `show`
         self._changing = threading.RLock()  # a timer shows it in its own thread
@@ -116,7 +125,8 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
         if self._asked and self._what and kind is not None and issubclass(kind, KeyboardInterrupt):
-            self.line(f"{self._finished} of {self._number} {self._what} are finished")
+            finished = f"{self._finished} of {self._number} {self._what} are finished"
+            self.line(", ".join(filter(None, [finished, self._begun()])))
 
     def close(self) -> None:
         """Remove the bars."""

@@ -2,14 +2,16 @@
 
 JAX calls a function once, while it compiles, and plays what it has traced. A number from a
 generator of NumPy, from a clock or from a key that is always the same would so be drawn once, and
-be the same in all rounds and replications, without a word. Four signs of it are looked for: a
+be the same in all rounds and replications, without a word. Five signs of it are looked for: a
 generator whose state changes while a function is traced, operations that are others in a second
-trace, a generator that is made while it is traced or entropy that is read then, and draws from a
-key that depends on no argument.
+trace, or in one whose clocks are behind, a generator that is made or seeded while it is traced or
+entropy that is read then, and draws from a key that does not change.
 """
 
+import functools
 import gc
 import itertools
+import operator
 import os
 import random
 import sys
@@ -18,13 +20,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from .new_generators import ENTROPY, noting
+from .new_generators import CLOCK, ENTROPY, GENERATOR, SEED, clocks_put_back, noting, replaced
 from .traces import Trace, TraceCache, digest_of_operations
 
 Generator: TypeAlias = Any  # of one of the types `GENERATORS`
@@ -37,17 +39,29 @@ GLOBAL: dict[int, str] = {
 }
 # Functions that are to draw anew each time; a constant draw of any other is a part of its design.
 ANEW: tuple[str, ...] = ("its ask", "its tell", "its reward")
-DRAWS: tuple[str, ...] = ("random_bits", "random_gamma")  # operations on a key
+INIT: str = "its init"  # what it returns is the state
+DRAWS: tuple[str, ...] = ("random_bits", "random_gamma", "rng_bit_generator")  # from a key
+RAW_KEY: str = "random_unwrap"  # makes one
+KEYLESS: str = "rng_uniform"  # draws from no key
 CALLS: tuple[str, ...] = ("jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "remat2")
 OWN: str = str(Path(__file__).parents[1]) + os.sep  # where this package is
 PYTHON: str = str(Path(os.__file__).parent) + os.sep
 JAX: str = str(Path(jax.__file__).parent) + os.sep
 REWARD: str = "simulator: its reward"
+BY_ONE_KEY = "a key that is always the same, as jax.random.key(0) is"
+BY_CLOCK = "is another function at another time: it reads a clock"
 MARK = "user's "  # begins the names of functions that are looked at
 # Seconds for which it is seen whether another thread draws.
 LEAST_WAIT, MOST_WAIT = 0.05, 1.0
-MADE = "makes a generator of its own, as np.random.default_rng(0) does"
-READ = "reads entropy of the system, as default_rng() without a seed, secrets and uuid4 do"
+# In the order in which one is told; entropy may be read to seed a generator that is made.
+DOES: dict[str, str] = {
+    ENTROPY: "reads entropy of the system, as default_rng() without a seed, secrets and uuid4 do",
+    GENERATOR: "makes a generator of its own, as np.random.default_rng(0) does",
+    SEED: "seeds a global generator, as np.random.seed(0) does",
+}
+# Nanoseconds by which clocks are put back: so that all of a date and whether its whole seconds are
+# even is another thing, or in which half of a second it is.
+BACK: tuple[int, ...] = (34_609_043_000_000_001, 500_000_000)
 FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
 CONFIRMED_DIGESTS_KEPT = 4096
 INCREMENTAL: bool = sys.version_info >= (3, 14)  # objects become old in any collection
@@ -88,7 +102,9 @@ class Watch:
         return jax.jit(watched)
 
 
-def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) -> None:
+def check(
+    whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str, constant: int = 0
+) -> None:
     """Raise where functions of a user have randomness that does not come from their arguments.
 
     Args:
@@ -97,9 +113,22 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
       *args: arrays or their shapes.
       traces: of the call of `simulate` or the like.
       rest: what an error calls that which is no `part` of `whole`.
+      constant: how many of `args`, the first ones, no round and no replication changes. A key that
+        is made of them is always the same; that of a simulator may stand for its table.
     Raises:
       ValueError: names the function, says where its numbers come from, and shows the right form.
     """
+    with replaced():
+        first = _checked_trace(whole, args, traces, rest)
+    for number in {0, len(jax.tree.leaves(args[:constant]))}:
+        _check_keys(first.jaxpr, number)
+    if len(_confirmed) >= CONFIRMED_DIGESTS_KEPT:
+        _confirmed.clear()
+    _confirmed.add(first.digest)
+
+
+def _checked_trace(whole, args, traces, rest):
+    """The trace of a function that reads nothing which changes by itself."""
     watch = Watch(traces.remembered("generators", _generators))
     began = time.monotonic()
     first = _traced(whole, watch, args, traces)
@@ -117,19 +146,16 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
             f"{name} is another function each time that it is traced: it reads what changes by "
             f"itself, such as a clock, a counter or a new generator. {FROZEN}. {_right_form(name)}"
         )
-    for name, _ in watch.made:
-        reads = (name, ENTROPY) in watch.made  # to seed the generator that it makes, it may be
-        if reads or name.endswith(ANEW):
-            does = READ if reads else MADE
-            raise ValueError(f"{name} {does}. {FROZEN}. {_right_form(name)}")
-    for name in _frozen(first.jaxpr):
-        raise ValueError(
-            f"{name} draws by a key that is always the same, as jax.random.key(0) is: each round "
-            f"and replication has the same number. {_right_form(name)}"
-        )
-    if len(_confirmed) >= CONFIRMED_DIGESTS_KEPT:
-        _confirmed.clear()
-    _confirmed.add(first.digest)
+    for kind, does in DOES.items():
+        for name in (name for name, noted in watch.made if noted == kind):
+            if kind == ENTROPY or name.endswith(ANEW):
+                raise ValueError(f"{name} {does}. {FROZEN}. {_right_form(name)}")
+    if readers := [name for name, kind in watch.made if kind == CLOCK]:
+        found = _first_by_clock(whole, watch, args, first)
+        if found is not None:  # a constant of the constructor shows in init too
+            name = found if found in readers else readers[0]
+            raise ValueError(f"{name} {BY_CLOCK}. {FROZEN}. {_right_form(name)}")
+    return first
 
 
 def reward_drawn(watch: Watch, simulator: Any, key: Any, arm: Any) -> Any:
@@ -141,6 +167,40 @@ def _traced(whole, watch, args, traces):
     """A trace of its own: JAX would take inner functions from another one of the same cache."""
     with traces.reading():
         return Trace(lambda *args: whole(watch, *args), *args)
+
+
+def _check_keys(closed: ClosedJaxpr, number: int) -> None:
+    """Raise where a draw has a key that depends on no argument but the first ones."""
+    found = Findings([], {})
+    fixed = [i < number for i in range(len(closed.jaxpr.invars))]
+    _follow(closed.jaxpr, fixed, (), found)
+    for name, draw in _frozen(found):
+        if number > 0 and name == REWARD:
+            continue
+        by = "no key, as jax.lax.rng_uniform does" if draw == KEYLESS else BY_ONE_KEY
+        raise ValueError(
+            f"{name} draws by {by}: each round and replication has the same number. "
+            f"{_right_form(name)}"
+        )
+    for name, keeps in found.keeps.items():
+        if keeps and name.endswith(INIT):
+            raise ValueError(
+                f"{name} keeps {BY_ONE_KEY}: each replication draws the same numbers by it. Keep "
+                "one that comes from the key it is given: jax.random.split(key)"
+            )
+
+
+def _first_by_clock(whole, watch, args, first):
+    """The first function that is another one where clocks are behind, "" for the rest, or None."""
+    for back in BACK:
+        try:
+            with clocks_put_back(back):
+                trace = _traced(whole, watch, args, TraceCache())
+        except Exception:  # of a function that has never met such a time: no answer
+            continue
+        if trace.digest != first.digest:
+            return _first_difference(first.jaxpr, trace.jaxpr) or ""
+    return None
 
 
 def _right_form(name):
@@ -168,21 +228,34 @@ def _generators() -> list[Generator]:
 class _Known:
     """The generators of this process, as its collector of garbage lists them.
 
-    To look at all objects takes a tenth of a second, and more in a large process. Objects become
-    old in a collection of the middle generation alone; until the next one only the others are new.
+    To look at ten million objects takes a second. Objects become old in a collection of the middle
+    generation, which appends them to the old ones, or in one of all, which puts them in another
+    order and takes longer than to look at them. So all are looked at only after one of all.
     """
 
     def __init__(self) -> None:
         self._old: list[Generator] = []
-        self._collections = -1
+        self._young: list[Generator] = []
+        self._mark: list[Any] = []  # as young as possible when these were listed
+        self._collections = -1, -1  # of the middle generation, of all
 
     def all(self) -> list[Generator]:
         """These; one may be listed twice."""
         # The young ones first: one that a collection makes old meanwhile is met twice, not missed.
+        mark: list[Any] = []
         young = [x for k in (0, 1) for x in _among(gc.get_objects(generation=k))]
-        collections = sum(kind["collections"] for kind in gc.get_stats()[1:])
-        if collections != self._collections or INCREMENTAL:
-            self._old, self._collections = _among(gc.get_objects(generation=2)), collections
+        middle, every = (kind["collections"] for kind in gc.get_stats()[1:])
+        if every != self._collections[1] or INCREMENTAL:
+            self._old = _among(gc.get_objects(generation=2))
+        elif middle != self._collections[0]:
+            # Where the mark now is not old, as of a collection at this moment, these are all.
+            since = itertools.takewhile(
+                functools.partial(operator.is_not, self._mark),
+                reversed(gc.get_objects(generation=2)),
+            )
+            found = [*self._old, *self._young, *_among([*since])]
+            self._old = [*{id(x): x for x in found}.values()]
+        self._young, self._mark, self._collections = young, mark, (middle, every)
         return [*young, *self._old]
 
 
@@ -260,20 +333,23 @@ def _first_difference(one, two):
     return None
 
 
-def _frozen(closed: ClosedJaxpr) -> Iterator[str]:
-    """The functions that are to draw anew, and draw by a key that depends on no argument."""
-    draws: list[Equations] = []
-    _follow(closed.jaxpr, [False] * len(closed.jaxpr.invars), (), draws)
-    for path in draws:
+class Findings(NamedTuple):
+    """What `_follow` finds."""
+
+    draws: list[Equations]  # that lead to a draw whose key is known
+    keeps: dict[str, bool]  # whether a function that was looked at returns a key that is known
+
+
+def _frozen(found: Findings) -> Iterator[tuple[str, str]]:
+    """The functions that are to draw anew and draw by a known key, with the draw."""
+    for path in found.draws:
         name = _part_of(path[0])
         if name is not None and name.endswith(ANEW) and all(map(_is_of_a_user, path[1:])):
-            yield name
+            yield name, path[-1].primitive.name
 
 
-def _follow(
-    jaxpr: Jaxpr, known: Sequence[bool], path: Equations, draws: list[Equations]
-) -> list[bool]:
-    """Which results depend on no argument, given which arguments do not; adds to `draws`."""
+def _follow(jaxpr: Jaxpr, known: Sequence[bool], path: Equations, found: Findings) -> list[bool]:
+    """Which results depend on no argument, given which arguments do not; adds to `found`."""
     fixed = dict(zip(jaxpr.invars, known, strict=True)) | dict.fromkeys(jaxpr.constvars, True)
 
     def is_fixed(x: Any) -> bool:
@@ -281,16 +357,27 @@ def _follow(
 
     for eqn in jaxpr.eqns:
         given = [is_fixed(x) for x in eqn.invars]
-        if eqn.primitive.name in DRAWS and given[0]:
-            draws.append((*path, eqn))
+        if eqn.primitive.name == KEYLESS or (eqn.primitive.name in DRAWS and given[0]):
+            found.draws.append((*path, eqn))
         results = [all(given)] * len(eqn.outvars)
         for inner, inputs in _inside(eqn, given):
-            found = _follow(inner, inputs, (*path, eqn), draws)
-            if eqn.primitive.name in CALLS and len(found) == len(results):
-                results = found
+            inner_results = _follow(inner, inputs, (*path, eqn), found)
+            if eqn.primitive.name in CALLS and len(inner_results) == len(results):
+                results = inner_results
+            if (name := _part_of(eqn)) is not None:
+                found.keeps[name] = any(_keys_among(inner, inner_results))
         # What a user's function returns is another thing in another round.
         fixed |= zip(eqn.outvars, [r and _part_of(eqn) is None for r in results], strict=True)
     return [is_fixed(x) for x in jaxpr.outvars]
+
+
+def _keys_among(jaxpr: Jaxpr, known: Sequence[bool]) -> Iterator[bool]:
+    """Which results of a jaxpr are known keys, raw ones such as `jax.random.PRNGKey(0)` too."""
+    raw = {x for eqn in jaxpr.eqns if eqn.primitive.name == RAW_KEY for x in eqn.outvars}
+    for result, is_known in zip(jaxpr.outvars, known, strict=True):
+        dtype = getattr(result.aval, "dtype", None)
+        is_key = dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+        yield is_known and (is_key or (not isinstance(result, Literal) and result in raw))
 
 
 def _inside(eqn: Any, given: list[bool]) -> Iterator[tuple[Jaxpr, list[bool]]]:

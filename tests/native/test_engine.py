@@ -204,6 +204,17 @@ def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications,
     assert choices.automatic(known, "cpu", replications).engine == engine
 
 
+def test_auto_counts_large_designs_in_common_sooner():
+    def engine(build, replications, table):
+        known = sizes_of(SOARE, build)
+        return choices.automatic(known, "cpu", replications, largest_table=lambda: table).engine
+
+    large, few = choices.SHARED_BYTES, choices.FEW_OF_LARGE
+    assert engine(jb.rage, few + 1, large) == "xla"
+    assert engine(jb.rage, few, large) == engine(jb.rage, few + 1, large - 1) == "native"
+    assert engine(LINGAPE, few + 1, large) == "native"
+
+
 def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
     algorithms = LINGAPE, partial(jb.gse, budget=40)
     side_by_side = [simulate(SOARE, algorithm) for algorithm in algorithms]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Bool, Int
 
 from .interpreter import LaneContext, Operand, PerLane, evaluate, with_lanes
@@ -21,6 +21,14 @@ def evaluate_for(
     some = lanes._replace(number=members.size)
     values = [PerLane(x.value[..., members]) if isinstance(x, PerLane) else x for x in operands]
     return [with_lanes(x, some) for x in evaluate(closed.jaxpr, closed.consts, values, some)]
+
+
+def evaluate_alone(
+    closed: ClosedJaxpr, operands: Sequence[Operand], member: Int[Array, " 1"], lanes: LaneContext
+) -> list[Array]:
+    """The same for one lane, `[..., 1]`, by the operations of the jaxpr itself."""
+    values = [x.value[..., member[0]] if isinstance(x, PerLane) else x for x in operands]
+    return [x[..., None] for x in jaxpr_as_fun(closed)(*values)]
 
 
 def masked_first(mask: Bool[Array, " L"]) -> Int[Array, " L"]:

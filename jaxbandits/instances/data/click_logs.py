@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from ...messages import reason
 from ...parameters import require
+from ...system.data_files import given_path
 
 SIDE: int = 6  # features of a user and of an article: a constant and five weights
 BLOCK: int = 20_000  # rows that are read at a time
@@ -63,7 +64,7 @@ def read_click_log(path: Path | str, *, signed: bool = False) -> ClickLog:
     Raises:
       ValueError: the file is missing, damaged, or has a line of another format.
     """
-    path = Path(path)
+    path = given_path(path)
     files = [path / name for name in NAMES] if path.is_dir() else [path]
     file = next((one for one in files if one.is_file()), None)
     if file is None:

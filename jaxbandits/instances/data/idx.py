@@ -15,6 +15,7 @@ from jaxtyping import UInt8
 
 from ...messages import reason
 from ...parameters import require
+from ...system.data_files import given_path
 
 Part: TypeAlias = Literal["train", "t10k"]
 
@@ -52,7 +53,7 @@ def read_idx(path: Path | str) -> UInt8[np.ndarray, "..."]:
     Raises:
       ValueError: the file is missing, of another kind, or not as long as its header says.
     """
-    path = Path(path)
+    path = given_path(path)
     require(path.is_file(), f"path: no file {path}")
     return _parsed(_content(path), path)
 
@@ -104,7 +105,7 @@ def read_folder(
     Raises:
       ValueError: a missing, damaged or unknown file, or different numbers of images and labels.
     """
-    folder = Path(path)
+    folder = given_path(path)
     files = _files(folder, PARTS if part is None else (part,))
     contents = [_content(file) for file in files]
     images, labels = (_parsed(*pair) for pair in zip(contents, files, strict=True))

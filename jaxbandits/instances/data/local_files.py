@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import functools
+import io
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ from ...kernels import sampling
 from ...messages import reason
 from ...parameters import Normal, choice, require
 from ...precision import double, is_traced
+from ...system.data_files import Unreadable, given_path, read_text
 from ...types import Key
 from ..instance import Instance, recorded, tabular
 from ..options import Pair, checked
@@ -45,10 +47,18 @@ def find_file(path: Path | str, name: str, source: str) -> Path:
     Raises:
       ValueError: there is none; it names the `source` of the file.
     """
-    path = Path(path)
+    path = given_path(path)
     file = path / name if path.is_dir() else path
     require(file.is_file(), f"path: no file {file}; {source}")
     return file
+
+
+def _rows_of(file):
+    """The rows of a csv file that are not empty, as text."""
+    try:
+        return [row for row in csv.reader(io.StringIO(read_text(file), newline="")) if row]
+    except (Unreadable, csv.Error) as error:
+        raise ValueError(f"path: {file} cannot be read: {error}") from None
 
 
 def _unit_range(table):
@@ -70,8 +80,7 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
       ValueError: the file is missing, or a row does not look like that data set.
     """
     file = find_file(path, CAR_FILE, "it is the UCI Automobile data set (1987)")
-    with file.open(newline="") as stream:
-        rows = [row for row in csv.reader(stream) if row]
+    rows = _rows_of(file)
     wrong = next((i for i, row in enumerate(rows) if len(row) != CAR_COLUMNS), None)
     require(wrong is None, f"path: {file} row {wrong} does not have {CAR_COLUMNS} columns")
     columns = [*CAR_FEATURES, CAR_PRICE]
@@ -151,7 +160,7 @@ def read_electric_motor(path: Path | str, *, target: Sensor = "pm") -> FeaturesA
       ValueError: the file is missing, lacks a sensor, or holds a value that is no number.
     """
     newer, older = MOTOR_FILES
-    newer = Path(path) / newer
+    newer = given_path(path) / newer
     file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
     table = _motor_table(str(file.resolve()), file.stat().st_mtime_ns, file.stat().st_size)
     column = SENSORS.index(target)
@@ -160,10 +169,17 @@ def read_electric_motor(path: Path | str, *, target: Sensor = "pm") -> FeaturesA
 
 @functools.lru_cache(maxsize=1)  # a million rows take seconds to read
 def _motor_table(file, changed, size):
-    with open(file, encoding="utf-8") as stream:
-        header = [name.strip() for name in stream.readline().split(",")]
+    try:
+        with open(file, encoding="utf-8-sig") as stream:
+            header = [name.strip() for name in stream.readline().split(",")]
+            first = len(stream.readline().split(","))
+    except (OSError, UnicodeDecodeError):
+        raise ValueError(f"path: {file} cannot be read as text in UTF-8") from None
     missing = next((name for name in SENSORS if name not in header), None)
     require(missing is None, f"path: {file} has no column {missing!r}")
+    # With commas in the numbers, say, columns would be those of something else.
+    message = f"path: {file} has {len(header)} columns by its header, and {first} in the row below"
+    require(first == len(header), message)
     columns = [header.index(name) for name in SENSORS]
     try:
         table = np.loadtxt(file, delimiter=",", skiprows=1, usecols=columns, ndmin=2)
@@ -268,8 +284,13 @@ def named_table(
     file: Path, *, labelled: bool
 ) -> tuple[list[str], Float[np.ndarray, "rows columns"]]:
     """Header and numbers of a csv file; `labelled`: the first column holds row names."""
-    with file.open(newline="") as stream:
-        header, *rows = [row[labelled:] for row in csv.reader(stream) if row]
+    header, *rows = [row[labelled:] for row in _rows_of(file)] or [[]]
+    require(
+        header and rows,
+        f"path: {file} is not a table of numbers: it has no columns, or no row below their names",
+    )
+    wrong = next((i for i, row in enumerate(rows) if len(row) != len(header)), None)
+    require(wrong is None, f"path: {file} row {wrong} does not have {len(header)} columns")
     try:
         return header, np.array(rows, dtype=float)
     except ValueError as error:

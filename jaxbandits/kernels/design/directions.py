@@ -97,8 +97,9 @@ def compact(
     vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int
 ) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """The directions of positive weight, at most `room` of them, and their weights."""
-    order = jnp.cumsum(weights > 0)
-    indices = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
+    positive, number = weights > 0, weights.size
+    places = jnp.where(positive, jnp.cumsum(positive) - 1, room)
+    indices = jnp.full(room, number).at[places].set(jnp.arange(number), mode="drop")
     found = weights.at[indices].get(mode="fill", fill_value=0.0)
     return vectors.at[indices].get(mode="clip"), found
 

@@ -20,7 +20,7 @@ from . import blocks, scaling
 # Primitives, because the lane compilers implement these functions in another way; they tell the
 # results of one apart by their number of axes.
 SWEEP_COLUMNS, SWEEP_LARGEST = primitive("sweep_columns"), primitive("sweep_largest")
-WIDE, BLOCK = 256, 64  # wider matrices are inverted by products, so many columns at a time
+WIDE, BLOCK = 128, 32  # wider matrices are inverted by products, so many columns at a time
 LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
 
 

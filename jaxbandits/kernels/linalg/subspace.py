@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from .. import selection
 from ..estimate import least_squares
@@ -34,6 +34,18 @@ def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
     """
     matrix = least_squares.gram(vectors, active)
     return of_gram(matrix, spd.partial_inverse(matrix, negligible(vectors)))
+
+
+def of_weighted(
+    vectors: Float[Array, "K d"], weights: Shaped[Array, " K"]
+) -> tuple[Span, Float[Array, "d d"]]:
+    """The span of the vectors of positive weight, and a generalised inverse of their weighted sum.
+
+    The second is that of `sum of w x x^T`: a quadratic form in it is exact for vectors of the span.
+    """
+    matrix = least_squares.gram(vectors, weights)
+    inverse = spd.partial_inverse(matrix, negligible(vectors))
+    return of_gram(matrix, inverse), inverse.matrix
 
 
 def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
@@ -78,13 +90,32 @@ def whitened(
     return space, whitening(space, least_squares.gram(raw, weights / weights.sum()))(arms)
 
 
-def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
-    """Which vectors lie in the span, up to about 1e-6 of their length (double precision)."""
+def within(span: Span, vectors: Float[Array, "n d"], *, strict: bool = False) -> Bool[Array, " n"]:
+    """Which vectors lie in the span, up to about 1e-6 of their length (double precision).
+
+    The strict test is up to about 1e-10. Vectors of the span can fail it where the vectors that
+    span it are badly conditioned.
+    """
+    eps = jnp.finfo(vectors.dtype).eps
+    lost = eps**1.25 if strict else 1e4 * eps
 
     def test(rows):
-        return residuals(span, rows) <= 1e4 * jnp.finfo(rows.dtype).eps * (rows**2).sum(1)
+        return residuals(span, rows) <= lost * (rows**2).sum(1)
 
     return blocks.each(test, vectors)
+
+
+def differences_within(
+    span: Span, points: Float[Array, "M d"], alive: Bool[Array, " M"], *, strict: bool = False
+) -> Bool[Array, ""]:
+    """Whether all differences of the points alive lie in the span, see `within`."""
+    # Seen from the point that is farthest off: from one far away all others look alike.
+    total = blocks.weighted_sum(points, alive.astype(points.dtype))
+    centre = total / jnp.maximum(alive.sum(), 1)
+    off = blocks.each(lambda rows: residuals(span, rows - centre), points)
+    one = points[selection.best(jnp.where(alive, off, -1.0)).arm]
+    inside = blocks.each(lambda rows: within(span, rows - one, strict=strict), points)
+    return (~alive | inside).all()
 
 
 def residuals(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, " n"]:

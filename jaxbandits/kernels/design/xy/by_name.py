@@ -9,11 +9,11 @@ from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
 from ... import selection
-from ...linalg import blocks, pairwise, spd, subspace, svec
+from ...linalg import pairwise, spd, subspace, svec
 from .. import directions
 from ..d_optimal import Design
 from ..directions import Pairs
-from . import frank_wolfe, interior_point, many_arms
+from . import frank_wolfe, interior_point, many_arms, small_weights
 from .many_arms import Aims, Counting, Found
 
 DESIGNS: dict[str, float] = {"interior_point": 1e-3, "frank_wolfe": 0.01}  # the tolerance of each
@@ -44,6 +44,27 @@ def named(name: str, tol: Scalar | None = None) -> Solver:
         return frank_wolfe.xy_frank_wolfe(arms, pairs, _both(pairs, alive), tol=tol)
 
     return Solver(step_by_step, lambda *problem: frank_wolfe.xy_frank_wolfe(*problem, tol=tol))
+
+
+def cut(name: str, tol: Scalar | None = None) -> Solve:
+    """The solver `between` of this name, whose designs have their small weights cut.
+
+    Their arms may not span: rewards of these tell the differences of the targets alive, and
+    nothing else.
+    """
+    tol = DESIGNS[name] if tol is None else tol
+    solve = named(name, tol).between
+
+    def certified(*problem):
+        design = solve(*problem)
+        most = jnp.maximum((1.0 + tol) * design.bound, design.value)
+        return small_weights.cut(*problem, design, most=most, first=0.1 * tol)
+
+    def step_by_step(*problem):
+        design = solve(*problem)  # its bound may be far below it
+        return small_weights.cut(*problem, design, most=(1.0 + tol) * design.value)
+
+    return certified if name == "interior_point" else step_by_step
 
 
 def between(
@@ -107,13 +128,7 @@ def _differences(targets, alive):
         return targets[ends[:, 0]] - targets[ends[:, 1]]
 
     def outside(span):
-        # Seen from the target that is farthest off: from one far away all others look alike.
-        total = blocks.weighted_sum(targets, alive.astype(targets.dtype))
-        centre = total / jnp.maximum(alive.sum(), 1)
-        off = blocks.each(lambda rows: subspace.residuals(span, rows - centre), targets)
-        one = targets[selection.best(jnp.where(alive, off, -1.0)).arm]
-        found = blocks.each(lambda rows: ~subspace.within(span, rows - one), targets)
-        return (alive & found).any()
+        return ~subspace.differences_within(span, targets, alive)
 
     return Aims(worst, vectors, outside)
 
