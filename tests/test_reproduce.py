@@ -174,6 +174,6 @@ def test_claims_are_plain_json():
 
 def test_a_misspelt_experiment_is_refused():
     figures = {name for name in reproduce.EXPERIMENTS if name not in OTHERS}
-    assert len(figures) == 22
+    assert len(figures) == 29
     with pytest.raises(ValueError, match="did you mean 'lingape/fig"):
         reproduce.reproduce("lingape/fig", "nowhere")

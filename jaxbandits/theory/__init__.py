@@ -25,7 +25,12 @@ from .budget import (
     od_linbai_error_bound,
     sequential_halving_error_bound,
 )
-from .complexity import lucb_complexity, m_lingape_complexity, ugape_complexity
+from .complexity import (
+    lucb_complexity,
+    m_lingape_complexity,
+    top_m_pull_bound,
+    ugape_complexity,
+)
 from .elimination import gse_error_bound
 from .regret import RegretBound, glm_fpl_regret_bound, glm_tsl_regret_bound
 
@@ -51,6 +56,7 @@ __all__ = [
     "pull_time",
     "rage_pull_bound",
     "sequential_halving_error_bound",
+    "top_m_pull_bound",
     "ugape_complexity",
     "why_not",
 ]
