@@ -220,10 +220,10 @@ def _axis(cells: "Dataset") -> str:
 def _by_point(
     cells: "Dataset", at: slice, measure: "Callable[[Dataset], Estimate]"
 ) -> dict[str, Estimate]:
-    """The measure at the points of the axis, by name; without an axis, of all cells."""
+    """The measure at the points of the axis, by name; without an axis, under an empty one."""
     axis = _axis(cells)
     if not axis:
-        return {"all": measure(cells)}
+        return {"": measure(cells)}
     run = cells[axis].values.tolist()
     wanted = run if at == slice(None) else whole_axis(cells, axis)[at]
     points = [value for value in run if value in wanted]
