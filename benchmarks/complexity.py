@@ -1,8 +1,9 @@
-"""The tables of Reda, Kaufmann, Delahaye-Duriez (AISTATS 2021) on complexity constants.
+"""The tables of Reda, Kaufmann, Delahaye-Duriez (AISTATS 2021) on complexity constants, in full.
 
 Table 4: in how many of 1000 random instances is the constant of m-LinGapE with optimal ratios at
-most that of UGapE? Table 5: the two constants on one such instance. Both are also stored for
-rho_power 2, which the paper does not print.
+most that of UGapE? Table 5: the two constants on one such instance. `jaxbandits reproduce` has both
+as topm/table4 and topm/table5. Here they are also stored for rho_power 2, which the paper does not
+print, and set against the counts in the authors' files.
 
     python -m benchmarks.complexity [--data FOLDER] [--only WORD ...] [--instances N]
 
@@ -18,58 +19,27 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-import jaxbandits as jb
 from jaxbandits.estimates import estimate
 from jaxbandits.intervals import binomial_interval
+from jaxbandits.reproduce.topm.constants import (
+    PRINTED,
+    SCALES,
+    TABLE_5,
+    drawn,
+    first_feature,
+    matrix_of,
+    members,
+    pays,
+)
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
 
 from .rows import keep, kept
 
 RESULTS = Path(__file__).parent / "results" / "complexity-cpu.json"
-SEED = 0
-SCALES = (0.25, 0.5)  # D
-PRINTED = {  # by (K, N), percentages for each D
-    (10, 5): (29.1, 30.8),
-    (10, 10): (0.0, 0.0),
-    (10, 20): (0.0, 0.0),
-    (20, 10): (0.6, None),
-    (20, 20): (0.0, 0.0),
-    (20, 40): (0.0, 0.0),
-    (30, 15): (0.1, 0.1),
-    (30, 30): (0.0, 0.0),
-}
 RECORDED = {
     (20, 10): (13, 6),
     (30, 15): (1, 0),
 }  # counts of 1000 where the authors' files differ from the printed table
-TABLE_5 = {3: (4545.97, 5047.77), 8: (32124.01, 27622.18)}  # by m: m-LinGapE, UGapE
-
-
-def members(num_arms):
-    """The m of Table 4."""
-    return num_arms // 3 + 1
-
-
-def drawn(num_arms, dim, scale, number):
-    """Normal features with standard deviation `scale` over their spectral norm, theta = e_1.
-
-    Dividing by the norm removes the scale, so different values of `scale` only give other draws.
-    """
-    random = np.random.default_rng([SEED, num_arms, dim, round(100 * scale), number])
-    features = random.normal(scale=scale, size=(num_arms, dim))
-    return first_feature(features / np.linalg.norm(features, 2))
-
-
-def first_feature(features):
-    """The instance with theta = e_1."""
-    return jb.instances.linear(features, np.eye(features.shape[1])[0])
-
-
-def pays(instance, m, rho_power=1):
-    """Whether the constant of m-LinGapE with optimal ratios is at most that of UGapE."""
-    limit = ugape_complexity(instance, m)
-    options = {"selection": "ratio", "rho_power": rho_power, "enough": limit}
-    return m_lingape_complexity(instance, m, **options) <= limit
 
 
 def fraction(num_arms, dim, scale, instances):
@@ -108,8 +78,7 @@ def constants(m, folder):
     if folder is None:
         instance = drawn(10, 5, SCALES[0], 0)
     else:
-        path = Path(folder) / "top_m_random_instance" / "features_5x10.csv"
-        instance = first_feature(np.loadtxt(path).T)
+        instance = first_feature(matrix_of(Path(folder)))
     after, least = np.sort(instance.values)[[-m - 1, -m]]
     row = {
         "table": 5,

@@ -6,17 +6,19 @@
     python -m benchmarks.reproductions --again     # judges the cells that are kept once more
 
 What is kept of a run: its claims and their numbers, in `benchmarks/results/reproductions.json`, and
-its cells, in `benchmarks/results/reproductions/`. From the cells, also those of a run that did not
-end, `reproduce` goes on: copy that folder and name the copy as `--out`. A run of fewer replications
-or points than the one that is kept does not replace it. A run on recorded data (`--data`) is kept
-beside that on what stands in for them, under the name of the experiment with ", recorded".
-Explanations are written by hand, in `docs/reproductions/notes.toml`. A paper has `about`. An
-experiment has `text`, what differs from the paper; `paper`, its numbers; and `claims`: by the text
-of a claim or its beginning, why it may not hold. This is shown where it does not.
+its cells, in `benchmarks/results/reproductions/`, unless it takes less than two minutes. From the
+cells, also those of a run that did not end, `reproduce` goes on: copy that folder and name the copy
+as `--out`. A run of fewer replications or points than the one that is kept does not replace it. A
+run on recorded data (`--data`) is kept beside that on what stands in for them, under the name of
+the experiment with ", recorded". Explanations are written by hand, in
+`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from
+the paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may
+not hold. This is shown where it does not.
 """
 
 import argparse
 import json
+import math
 import shutil
 import sys
 import tempfile
@@ -27,13 +29,15 @@ from pathlib import Path
 import xarray
 
 from jaxbandits.report.measured import measured_text
-from jaxbandits.reproduce import EXPERIMENTS, reproduce
+from jaxbandits.reproduce import EXPERIMENTS, Calculation, reproduce
+from jaxbandits.reproduce.calculation import ROW, is_recorded
 from jaxbandits.sweeps.store import CELLS
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "results" / "reproductions.json"
 STORED = ROOT / "benchmarks" / "results" / "reproductions"
 MOST_STORED = 20 * 2**20  # bytes
+SHORT = 120.0  # seconds: a run that takes less is played again rather than its cells kept
 RECORDED = ", recorded"
 PAGES = ROOT / "docs" / "reproductions"
 PICTURES, NOTES = PAGES / "pictures", PAGES / "notes.toml"
@@ -75,12 +79,16 @@ def cells_of(name):
 def played(name, folder):
     """What is kept of the run of an experiment in a folder."""
     experiment = experiment_of(name)
+    claims = json.loads((folder / "claims.json").read_text())
     with xarray.open_dataset(folder / "results.nc") as dataset:
         facts = dataset.attrs
+        if isinstance(experiment, Calculation):
+            rows = dataset[ROW].values.tolist()
+            data = "recorded" if is_recorded(dataset) else "{}"
+            return calculated(name, facts, rows) | {"claims": claims, "data": data}
         points = {axis: dataset[axis].values.tolist() for axis in experiment.axes}
         algorithms = dataset.algorithm.values.tolist()
         replications = int(dataset.replications.max())
-    claims = json.loads((folder / "claims.json").read_text())
     horizon = facts.get("horizon")
     return {
         "title": facts["experiment"],
@@ -95,9 +103,28 @@ def played(name, folder):
     }
 
 
+def calculated(name, facts, rows):
+    """What is kept of a calculation, its claims aside."""
+    wanted = experiment_of(name).rows
+    number = facts.get("replications")
+    return {
+        "title": facts["experiment"],
+        "replications": None if number is None else int(number),
+        "horizon": None,
+        "points": {},
+        # Rows of recorded data have names of their own.
+        "left_out": [one for one in wanted if one not in rows] if len(rows) < len(wanted) else [],
+        "seconds": round(float(facts["seconds"]), 1),
+        "compile_seconds": 0.0,
+        **dict.fromkeys(("engine", "device", "jax"), ""),
+    }
+
+
 def whole(name):
     """The size of an experiment in its paper."""
     experiment = experiment_of(name)
+    if isinstance(experiment, Calculation):
+        return {"replications": experiment.replications, "horizon": None, "points": {}}
     return {
         "replications": experiment.replications,
         "horizon": experiment.horizon,
@@ -124,7 +151,7 @@ def smaller(name, kept):
 
 def size(kept):
     """A number that grows with the size of a run."""
-    product = kept["replications"] * (kept["horizon"] or 1)
+    product = (kept["replications"] or 1) * (kept["horizon"] or 1)
     for values in kept["points"].values():
         product *= max(1, len(values))
     return product
@@ -158,13 +185,26 @@ def keep_run(name, folder):
     known[name] = found | {"shown_pixels": keep_picture(name, folder)}
     ordered = {name: known[name] for name in names() if name in known}
     KEPT.write_text(json.dumps(ordered, indent=1, allow_nan=False) + "\n")
-    keep_cells(name, folder)
+    if is_short(found):
+        shutil.rmtree(cells_of(name), ignore_errors=True)
+    else:
+        keep_cells(name, folder)
     print(f"{name}: kept")
 
 
+def is_short(found):
+    """Whether a run took so little time that its cells are not kept."""
+    return found["seconds"] + found["compile_seconds"] < SHORT
+
+
 def keep_cells(name, folder):
-    """Copy the cells, in place of those that were kept."""
+    """Copy the cells, in place of those that were kept.
+
+    Rows that are calculated from recorded data may hold these, which are not ours to distribute.
+    """
     shutil.rmtree(cells_of(name), ignore_errors=True)
+    if name.endswith(RECORDED) and isinstance(experiment_of(name), Calculation):
+        return
     shutil.copytree(folder / CELLS, cells_of(name) / CELLS)
 
 
@@ -186,13 +226,18 @@ def judge_again(data):
     known = json.loads(KEPT.read_text())
     for name in names():
         recorded = name.endswith(RECORDED)
-        whole_run = name in known and not smaller(name, known[name]) and cells_of(name).is_dir()
+        whole_run = name in known and not smaller(name, known[name])
+        from_cells = cells_of(name).is_dir()
+        of_data = recorded and isinstance(experiment_of(name), Calculation)
         if not whole_run or (recorded and data is None):
+            continue
+        if not (from_cells or of_data or is_short(known[name])):
             continue
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder)
-            shutil.copytree(cells_of(name) / CELLS, out / CELLS)
-            before = set((out / CELLS).iterdir())
+            if from_cells:
+                shutil.copytree(cells_of(name) / CELLS, out / CELLS)
+            before = set((out / CELLS).iterdir()) if from_cells else set()
             plain = name.removesuffix(RECORDED)
             reproduce(plain, out, data=data if recorded else None, progress=True)
             if new := set((out / CELLS).iterdir()) - before:
@@ -249,7 +294,12 @@ def played_text(name, found):
     """How large the run was and how long it took."""
     minutes = (found["seconds"] + found["compile_seconds"]) / 60
     how = smaller(name, found)
-    text = f"Smaller than the paper's: {'; '.join(how)}." if how else "Played at the paper's size."
+    done = "Played" if found["engine"] else "Calculated"
+    text = f"Smaller than the paper's: {'; '.join(how)}." if how else f"{done} at the paper's size."
+    if not found["engine"]:
+        number = found["replications"]
+        draws = "" if number is None else f" {number:,} random instances a row,"
+        return f"{text}{draws} {minutes:.0f} minutes." if draws else text
     return (
         f"{text} {found['replications']:,} replications, {minutes:.0f} minutes "
         f"({found['seconds'] / 60:.0f} of them playing, the rest compiling), engine "
@@ -307,7 +357,8 @@ def reason(claim, known):
 
 def numbers(claims, replications):
     """What each verdict rests on, folded away."""
-    blocks = [f"- {one['claim']} {measured(one['measured'], replications)}" for one in claims]
+    number = math.inf if replications is None else replications
+    blocks = [f"- {one['claim']} {measured(one['measured'], number)}" for one in claims]
     return ":::{dropdown} Measured numbers\n" + "\n".join(blocks) + "\n:::\n"
 
 

@@ -104,6 +104,10 @@ BAD = {
         (CANONICAL, partial(jb.gse, budget=40, rounding="floor")),
         "rounding must be one of .*'ceil', 'multinomial', got 'floor'",
     ),
+    "a start of a design that has none": (
+        (CANONICAL, partial(jb.gse, budget=40, design="d_opt", start="kumar_yildirim")),
+        "start='kumar_yildirim' is for one of the designs 'fwg', 'd_opt_fw', 'wynn', 'fedorov'",
+    ),
     "forced draws below none": (
         (CANONICAL, partial(jb.gse, budget=40, forced=-1)),
         "forced must be a whole number, 0 or above, got -1",

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -119,6 +120,77 @@ def test_the_unit_of_rewards_changes_no_constant(unit):
     ):
         found = constant(scaled, 3, epsilon=0.1 * unit)
         assert found == pytest.approx(constant(plain, 3, epsilon=0.1), rel=1e-12)
+
+
+FOUR = jb.instances.classic_top_m(4, 2, angle=0.6)
+
+
+def widths(threshold, u, *, delta, noise_var, norm, largest, num_arms, dim, v0=1 / 40):
+    """C after u draws, written out."""
+    if threshold == "lucb1":
+        return math.sqrt(2 * math.log(5 * num_arms * u**4 / (4 * delta)))
+    if threshold == "heuristic":
+        return math.sqrt(2 * math.log((1 + math.log(u)) / delta))
+    logdet = dim * math.log(1 + u * largest / (v0 * dim))
+    return math.sqrt(2 * math.log(1 / delta) + logdet) + math.sqrt(v0 / noise_var) * norm
+
+
+@pytest.mark.parametrize("threshold", ["self_normalised", "lucb1", "heuristic"])
+def test_the_bound_on_pulls_is_the_first_number_above_its_right_side(threshold):
+    """Whole numbers one after the other; Theorem 2 with the first draw of each arm."""
+    facts = {"delta": 0.1, "noise_var": 0.25, "norm": 1.0, "largest": 2.0}
+    facts |= {"num_arms": 4, "dim": 3}
+    for constant in (0.01, 3.0, 40.0):
+        found = theory.top_m_pull_bound(FOUR, constant, 0.1, threshold=threshold)
+        u = 5
+        while u <= 1 + constant * widths(threshold, u, **facts) ** 2 + 4:
+            u += 1
+        assert u - 1 <= found <= u
+        assert found == pytest.approx(1 + constant * widths(threshold, found, **facts) ** 2 + 4)
+
+
+def test_the_bound_grows_with_the_constant_and_with_the_confidence():
+    bound = partial(theory.top_m_pull_bound, FOUR)
+    assert bound(10.0, 0.05) < bound(20.0, 0.05) < bound(20.0, 0.01)
+    assert bound(10.0, 0.05, theta_norm=1.0) == bound(10.0, 0.05) < bound(10.0, 0.05, theta_norm=2)
+    assert bound(math.inf, 0.05) == bound(1e307, 0.05) == math.inf
+    assert 5.0 < bound(1e-300, 0.05) < 5.0 + 1e-9
+
+
+def test_the_unit_of_rewards_changes_no_bound_on_pulls():
+    arms, theta = RNG.normal(size=(5, 3)), RNG.normal(size=3)
+    plain, scaled = (
+        jb.instances.linear(arms, unit * theta, noise_var=0.5 * unit**2) for unit in (1.0, 1024.0)
+    )
+    found, other = (theory.top_m_pull_bound(instance, 50.0, 0.1) for instance in (plain, scaled))
+    assert other == pytest.approx(found, rel=1e-12)
+
+
+def test_lucb_needs_more_pulls_than_its_printed_constant_allows():
+    """And no more than with the constant that Theorem 2 proves for m-LinGapE."""
+    algorithm = partial(jb.lucb, m=2, delta=0.1, selection="largest_variance")
+    pulls = jb.simulate(FOUR, algorithm, replications=40).pulls
+    bound = partial(theory.top_m_pull_bound, FOUR, delta=0.1, threshold="lucb1")
+    assert pulls.min() > bound(theory.lucb_complexity(FOUR, 2))
+    assert pulls.max() < bound(theory.m_lingape_complexity(FOUR, 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"complexity": 0.0}, "complexity must be a number above 0, got 0"),
+        ({"complexity": math.nan}, "complexity must be a number above 0, got nan"),
+        ({"delta": 1.0}, "delta must be a number in"),
+        ({"threshold": "pairwise"}, "threshold must be one of 'self_normalised', 'lucb1'"),
+        ({"v0": 0.0}, "v0 must be a finite number above 0, got 0"),
+        ({"theta_norm": -1.0}, "theta_norm must be a finite number, 0 or above, got -1"),
+        ({"instance": 3}, "instance must be an Instance, got 3"),
+        ({"instance": replace(FOUR, theta_norm=None)}, "theta_norm must be given"),
+    ],
+)
+def test_what_a_bound_on_pulls_refuses(given, words):
+    with pytest.raises(ValueError, match=words):
+        theory.top_m_pull_bound(**{"instance": FOUR, "complexity": 1.0, "delta": 0.1} | given)
 
 
 @pytest.mark.slow

@@ -382,6 +382,7 @@ ON_HOST = (
     jb.theory.gse_error_bound,
     jb.theory.sequential_halving_error_bound,
     jb.theory.lucb_complexity,
+    jb.theory.top_m_pull_bound,
     jb.theory.glm_tsl_regret_bound,
     jb.theory.rage_pull_bound,
     jb.theory.design_value_bounds,

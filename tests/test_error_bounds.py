@@ -25,6 +25,7 @@ def test_bounds_of_gse_equal_closed_forms():
         ("safe", 2): 2 * 4 * math.exp(-250 * 0.64 / (8 * 2 * 16)),
         ("safe", 3): 3 * 3 * math.exp(-333 * 0.64 / (8 * 2 * 16)),
         ("single_stage", 16): 32 * math.exp(-share / 4),
+        ("corollary_2", 2): 4 * 4 * math.exp(-share / (8 * 4)),
     }
     for (form, eta), expected in cases.items():
         found = bound(1000, form=form, eta=eta)
@@ -45,10 +46,14 @@ def test_the_bound_of_a_generalised_model_uses_gaps_of_predictors_and_the_least_
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     instance = jb.instances.glm(arms, [2.0, 0.5])
     least = math.exp(-2) / (1 + math.exp(-2)) ** 2
-    for slope, c in ((None, least), (0.05, 0.05)):
-        found = theory.gse_error_bound(instance, 4000, slope=slope).value
+    for form, slope, c, scale in (
+        ("paper", None, least, 8),
+        ("paper", 0.05, 0.05, 8),
+        ("corollary_2", 0.05, 0.05, 16),
+    ):
+        found = theory.gse_error_bound(instance, 4000, form=form, slope=slope).value
         stages = math.log2(3)
-        expected = 4 * stages * math.exp(-4000 * 1.5**2 * c**2 / (8 * 0.25 * 2 * stages))
+        expected = 4 * stages * math.exp(-4000 * 1.5**2 * c**2 / (scale * 0.25 * 2 * stages))
         assert found == pytest.approx(expected, rel=1e-9)
     found = theory.gse_error_bound(instance, 4000, form="pairwise_paper", replications=20)
     assert 0 < found.value < 4 * math.log2(3)
@@ -119,6 +124,13 @@ def test_bounds_of_other_algorithms_equal_their_formulas():
     hardness = max(2 / gaps[1] ** 2, 3 / gaps[2] ** 2)
     expected = (4 * 5 / 3 + 3 * math.log2(3)) * math.exp(-each / (64 * hardness))
     assert theory.od_linbai_error_bound(instance, 3000).value == pytest.approx(expected)
+    power = (9 - 3000) * gaps[1] ** 2 / (32 * 2 * 3 * math.log2(3))
+    expected = (4 * 5 / 3 + 3 * math.log2(3)) * math.exp(power)
+    found = theory.od_linbai_error_bound(instance, 3000, form="simplified").value
+    assert found == pytest.approx(expected)
+    expected = 5 * 3000 * math.exp(-3000 * gaps[1] ** 2 / (32 * 5 * 2))
+    found = theory.bayes_gap_error_bound(instance, 3000, form="simplified").value
+    assert found == pytest.approx(expected)
     gaps[0] = gaps[1]
     hardness = (np.maximum((gaps + 0.1) / 2, 0.1) ** -2).sum()
     lengths = (arms**2).sum(1)
@@ -130,6 +142,19 @@ def test_bounds_of_other_algorithms_equal_their_formulas():
     hardness = max(2 / 0.3**2, 3 / 0.4**2, 4 / 0.7**2, 5 / 0.8**2)
     expected = 3 * math.log2(5) * math.exp(-900 / (8 * math.log2(5) * hardness))
     assert theory.sequential_halving_error_bound(coins, 900).value == pytest.approx(expected)
+
+
+def test_lower_bounds_of_independent_arms_equal_their_formulas():
+    """The features do not count, and the best arm has the gap of the second."""
+    means = np.array([0.2, 0.9, 0.6, 0.5])
+    hardness = 2.0 * (2 / 0.3**2 + 1 / 0.4**2 + 1 / 0.7**2)
+    for arms in (np.eye(4), np.ones((4, 1))):
+        instance = jb.instances.tabular(arms, means, noise_var=2.0)
+        found = theory.error_lower_bound(instance, 100)
+        assert found == pytest.approx(math.exp(-100 / hardness), rel=1e-12)
+        found = theory.error_lower_bound(instance, 100, form="carpentier_locatelli")
+        assert found == pytest.approx(math.exp(-100 / (math.log(4) * hardness)), rel=1e-12)
+    assert type(found) is float
 
 
 CUBE = jb.instances.logistic_cube(jax.random.key(0), 4, 2)
@@ -166,6 +191,31 @@ BENT_AND_SMALL = jb.instances.tabular(np.eye(2), [1e-9, 5e-10], noise_var=1e-18)
 def test_bad_input_is_named(instance, options, message):
     with pytest.raises(ValueError, match=message):
         theory.gse_error_bound(instance, **{"budget": 100, **options})
+
+
+LINE = jb.instances.linear([[1.0], [0.5]], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("bound", "instance", "options", "message"),
+    [
+        (theory.od_linbai_error_bound, BASIS, {"form": "x"}, "form must be one of .* got 'x'"),
+        (theory.bayes_gap_error_bound, BASIS, {"form": "safe"}, "form must be one of 'paper', 's"),
+        (theory.error_lower_bound, BASIS, {"form": None}, "form must be one of 'kaufmann', .* got"),
+        (theory.error_lower_bound, TIED, {}, "it must have one best arm"),
+        (theory.error_lower_bound, ALONE, {}, "it must have two arms or more, got one"),
+        (theory.od_linbai_error_bound, LINE, {"form": "simplified"}, "two dimensions or more"),
+        (
+            theory.bayes_gap_error_bound,
+            BASIS,
+            {"form": "simplified", "epsilon": 0.1},
+            "form 'simplified' has no other options",
+        ),
+    ],
+)
+def test_bad_forms_of_bounds_are_named(bound, instance, options, message):
+    with pytest.raises(ValueError, match=message):
+        bound(instance, 100, **options)
 
 
 @pytest.mark.parametrize("name", ["od_linbai", "bayes_gap", "sequential_halving"])
@@ -228,11 +278,21 @@ def test_options_of_the_bound_of_gse_may_be_numbers_of_jax():
     assert found == theory.gse_error_bound(BASIS, form="normal", **numbers)
 
 
-FORMS = ("paper", "safe", "single_stage", "pairwise_paper", "pairwise_proof", "normal")
+FORMS = (
+    "paper",
+    "corollary_2",
+    "safe",
+    "single_stage",
+    "pairwise_paper",
+    "pairwise_proof",
+    "normal",
+)
 BOUNDS = {
     **{form: partial(theory.gse_error_bound, form=form, replications=5) for form in FORMS},
     "od_linbai": theory.od_linbai_error_bound,
     "bayes_gap": theory.bayes_gap_error_bound,
+    "od_linbai, simplified": partial(theory.od_linbai_error_bound, form="simplified"),
+    "bayes_gap, simplified": partial(theory.bayes_gap_error_bound, form="simplified"),
 }
 
 
@@ -249,6 +309,15 @@ def test_bounds_of_errors_do_not_depend_on_the_unit_of_rewards(name):
         for more in ({}, {"prior_scale": unit} if name == "bayes_gap" else {}):
             found = bound(in_unit(unit, unit**2), 300, **more).value
             assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", ["kaufmann", "carpentier_locatelli"])
+def test_lower_bounds_of_errors_do_not_depend_on_the_unit_of_rewards(form):
+    bound = partial(theory.error_lower_bound, form=form)
+    expected = bound(in_unit(1.0, 1.0), 30)
+    for unit in (2.0**-400, 2.0**400):
+        assert bound(in_unit(unit, unit**2), 30) == pytest.approx(expected, rel=1e-12)
+    assert (bound(in_unit(1e200, 1.0), 30), bound(in_unit(1e-200, 1.0), 30)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("name", BOUNDS)

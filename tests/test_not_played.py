@@ -123,6 +123,8 @@ def test_claims_use_the_names_of_the_axes():
     for name, experiment in reproduce.EXPERIMENTS.items():
         if name == "gse/bounds":  # about bounds on other arms than those of its table
             continue
+        if isinstance(experiment, reproduce.Calculation):  # its rows have the paper's letters
+            continue
         rows = experiment.claims.__closure__[0].cell_contents
         texts = [row.text for row in rows if isinstance(row.text, str)]
         words = {word.strip("().,") for text in texts for word in text.split()}
@@ -130,14 +132,16 @@ def test_claims_use_the_names_of_the_axes():
 
 
 def test_easier_instances_of_a_small_version_do_not_refute_a_claim():
+    known = reproduce.EXPERIMENTS.items()
+    played = {name: x for name, x in known if not isinstance(x, reproduce.Calculation)}
     changed = {
         name: experiment.changed(experiment.sweep(quick=True))
-        for name, experiment in reproduce.EXPERIMENTS.items()
+        for name, experiment in played.items()
     }
     assert {name: what for name, what in changed.items() if what} == {
         "lingape/fig1": ["angle = 0.01"]
     }
-    assert not any(one.changed(one.sweep()) for one in reproduce.EXPERIMENTS.values())
+    assert not any(one.changed(one.sweep()) for one in played.values())
     row = {"claim": "", "measured": {"ratio": 1.0}, "holds": False}
     opened = claims.on_other_instances(row, ["angle = 0.01"])
     assert claims.verdict_of(opened) == "not played (angle = 0.01)"

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from functools import partial
 
 import numpy as np
@@ -18,8 +19,9 @@ MANY = 10**6  # replications
 
 NAME = "lingape/fig1"
 OTHERS = {  # no figures of papers
-    *("glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"),
+    "glm/fig1_printed",
     "rage/fig2a_printed",
+    *(f"gse/{name}" for name in ("eta", "bounds", "bounds_logistic", "fig6_100", "fig6_per_arm")),
 }
 
 
@@ -88,6 +90,7 @@ def test_a_figure_has_the_paper_s_scale_and_leaves_out_what_the_paper_s_does(eas
 
 def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypatch, capsys):
     whole = dataclasses.replace(easy, axes={"dim": (2, 5)}, replications=6)
+    monkeypatch.setattr(reproductions, "SHORT", 0.0)
     for name in ("KEPT", "STORED", "PICTURES"):
         monkeypatch.setattr(reproductions, name, tmp_path / name)
     monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, whole)
@@ -111,6 +114,12 @@ def test_a_run_is_kept_and_judged_again_from_its_cells(easy, tmp_path, monkeypat
     assert capsys.readouterr().out == f"{NAME}: kept\n"  # and no cell was played
     (row,) = json.loads(reproductions.KEPT.read_text())[NAME]["claims"]
     assert (row["claim"], row["holds"]) == ("It ends.", True)
+    monkeypatch.setattr(reproductions, "SHORT", math.inf)
+    reproductions.keep(tmp_path)
+    assert not (reproductions.STORED / NAME).exists()
+    capsys.readouterr()
+    reproductions.judge_again(None)
+    assert capsys.readouterr().out == f"{NAME}: 2 cells were played\n{NAME}: kept\n"
 
 
 @pytest.mark.slow
@@ -181,6 +190,6 @@ def test_claims_are_plain_json():
 
 def test_a_misspelt_experiment_is_refused():
     figures = {name for name in reproduce.EXPERIMENTS if name not in OTHERS}
-    assert len(figures) == 22
+    assert len(figures) == 29
     with pytest.raises(ValueError, match="did you mean 'lingape/fig"):
         reproduce.reproduce("lingape/fig", "nowhere")

@@ -145,19 +145,24 @@ def test_claims_on_h_follow_what_was_computed():
     assert verdicts(EXPERIMENTS["fig1"].claims(bare))[9:11] == [None, None]
 
 
-def test_h_is_computed_at_each_point():
+def test_h_and_the_bound_of_theorem_2_are_computed_at_each_point():
     """9/8 on the basis, and H_oracle `(1 + sqrt(K - 1))^2 / gap^2`, by hand."""
-    gaps = (0.5, 2.0)
-    found = claims.with_complexities(
-        xarray.Dataset(coords={"gap": list(gaps)}),
+    gaps, names = (0.5, 2.0), ["LinGapE", claims.BY_RATIOS]
+    found = claims.with_pull_bounds(
+        xarray.Dataset(coords={"gap": list(gaps), "algorithm": names}),
         dataclasses.replace(EXPERIMENTS["fig2"].sweep(), axes={"gap": gaps}),
     )
+    assert found.pull_bound.sel(algorithm="LinGapE").isnull().all()
     for gap in gaps:
         one = found.sel(gap=gap)
         assert one.lingape_complexity == pytest.approx(5 * 18 / gap**2)
         assert one.ugape_complexity == pytest.approx(5 * 2**2 / (gap / 2) ** 2)
         assert one.oracle_complexity == pytest.approx(9 / gap**2, rel=2e-3)
         assert one.num_complexity_arms == 5
+        # Equations (4) and (8), with lambda = 1, L = 1, S = 2 and R = 1.
+        bound = float(one.pull_bound.sel(algorithm=claims.BY_RATIOS))
+        width = math.sqrt(2 * math.log(25 / 0.05) + 5 * math.log1p(bound / 5)) + 2.0
+        assert bound == pytest.approx(1 + 5 + 5 * 18 / gap**2 * width**2)
 
 
 def table(second=995.0, first=4.975, rest=0.03, **options):
@@ -215,15 +220,19 @@ def test_table_1_of_a_few_algorithms():
     assert verdicts(EXPERIMENTS["table1"].claims(some))[:6] == [True, True, True, None, True, None]
 
 
-def figure_2(means=FIGURE_2, complexities=None, **options):
+def figure_2(means=FIGURE_2, complexities=None, bounds=(10, 40, 160), **options):
     options = {"shares": [QUARTERS, EVEN, QUARTERS, EVEN]} | options
     found = dataset_with(means, "gap", (0.5, 0.2, 0.1), **options)
     found = with_complexities(found, "gap", **(complexities or {}))
+    table = np.full((found.sizes["algorithm"], 3), np.nan)
+    table[list(found.algorithm.values).index(claims.BY_RATIOS)] = bounds
+    columns = {"pull_bound": 1000 * table, "complexity": table}
+    found = found.assign({name: (("algorithm", "gap"), one) for name, one in columns.items()})
     return verdicts(EXPERIMENTS["fig2"].claims(found))
 
 
 def test_claims_of_figure_2():
-    assert figure_2() == [True] * 9
+    assert figure_2() == [True] * 10
     assert figure_2({**FIGURE_2, "LinGapE": [1, 4, 60]})[:2] == [False, False]
     assert figure_2({**FIGURE_2, "XY-static": [30, 12, 50]})[1] is False
     assert figure_2({name: [1, 4, 16] for name in FIGURE_2})[:2] == [None, None]
@@ -234,6 +243,8 @@ def test_claims_of_figure_2():
     assert figure_2(shares=None)[4:6] == [None, None]
     assert figure_2(complexities={"ugape_complexity": 72.0})[6] is False
     assert figure_2(complexities={"oracle_complexity": 0.2})[7] is False
+    assert figure_2(bounds=(10, 2, 160))[8] is False
+    assert figure_2(cut=1)[8] is None
 
 
 def test_runs_that_were_cut_short_decide_nothing():

@@ -122,7 +122,7 @@ def judged(one, number):
         if "power" in case:
             ends = found.get("least", -math.inf), found.get("most", math.inf)
             yield Estimate(case["power"], case["standard_error"], number).within(*ends)
-        for point in (point for point in case.values() if isinstance(point, dict)):
+        for point in [case, *(point for point in case.values() if isinstance(point, dict))]:
             if point.get("standard_error_of_log") is not None:
                 most = found.get("limit", found.get("most", math.inf))  # "limit" until 0.2.0
                 ends = math.log(found["least"]) if "least" in found else -math.inf, math.log(most)

@@ -337,8 +337,13 @@ def _show_result(result: "Result | None", out: Path) -> None:
     if result is None:
         _show_incomplete(out)
         return
-    _show(result.dataset, out)
+    from ..reproduce.calculation import ROW
     from ..reproduce.claims import verdict_of
+
+    if ROW in result.dataset.dims:
+        _show_calculated(out)
+    else:
+        _show(result.dataset, out)
 
     for claim in result.claims:
         click.echo(f"{verdict_of(claim)}: {claim['claim']}")
@@ -463,11 +468,21 @@ def _make_folder(out: Path) -> None:
         raise ValueError(f"--out {out}: {error.strerror}") from None
 
 
+def _show_calculated(out: Path) -> None:
+    """Rows that no algorithm has played for, and the files."""
+    click.echo((out / "table.csv").read_text(encoding="utf-8"), nl=False)
+    _show_files(out)
+
+
 def _show(dataset: "xarray.Dataset", out: Path) -> None:
     from ..report import table
 
     table.print_table(dataset)
+    _show_files(out)
+    click.echo(f"All on one page: jaxbandits report {shlex.quote(str(out))}")
+
+
+def _show_files(out: Path) -> None:
     click.echo(f"figure: {out / 'figure.png'}")
     click.echo(f"table: {out / 'table.csv'}")
     click.echo(f"results: {out / 'results.nc'}")
-    click.echo(f"All on one page: jaxbandits report {shlex.quote(str(out))}")

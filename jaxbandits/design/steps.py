@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from ..kernels.design import greedy, vertex_directions
 from ..kernels.design.d_optimal import Design, certified
 from ..kernels.linalg import subspace
-from ..parameters import check, count, positive
+from ..parameters import check, choice, count, positive
 from ..precision import kernel
 from ..transforms import without_derivative
 from ..types import Rows, Scalar
@@ -16,15 +16,21 @@ from . import checks
 STEPS: str = "its steps end anywhere near the optimum; take d_optimal"
 
 
-def _by_steps(solve, arms, active, tol, max_iterations):
+def _by_steps(solvers, arms, active, tol, max_iterations, start):
     arms, _, active, tol = checks.problem(arms, None, active, tol)
     check("max_iterations", count(), max_iterations)
-    return solve(arms, active, tol, max_iterations)
+    check("start", choice(*vertex_directions.STARTS), start)
+    return solvers[start](arms, active, tol, max_iterations)
 
 
 @kernel("arms")
 def g_optimal_fw(
-    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 100
+    arms: Rows,
+    *,
+    active: Rows | None = None,
+    tol: Scalar = 0.01,
+    max_iterations: Scalar = 100,
+    start: str = "uniform",
 ) -> Design:
     """Frank-Wolfe on `max_k ||x_k||^2` as printed: it stalls above the optimum.
 
@@ -38,10 +44,12 @@ def g_optimal_fw(
       active: bool `[K]`; all by default. Inactive arms get no weight.
       tol: `converged` says that `value <= (1 + tol) bound`; it does not end the steps.
       max_iterations: steps at most; fewer where one is 0.
+      start: equal weights on all active arms ("uniform"), or on as many as their rank, each the
+        farthest one in a direction orthogonal to those before it ("kumar_yildirim").
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, an unknown start.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
       grad: no derivative, neither of weights nor of values.
@@ -54,12 +62,17 @@ def g_optimal_fw(
     >>> found.weights.round(2), round(float(found.value), 3), int(found.iterations)
     (array([0.4, 0.3, 0.3]), 2.364, 1)
     """
-    return _by_steps(_g_optimal_fw, arms, active, tol, max_iterations)
+    return _by_steps(_g_optimal_fw, arms, active, tol, max_iterations, start)
 
 
 @kernel("arms")
 def wynn(
-    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+    arms: Rows,
+    *,
+    active: Rows | None = None,
+    tol: Scalar = 0.01,
+    max_iterations: Scalar = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """Frank-Wolfe for `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
 
@@ -71,10 +84,11 @@ def wynn(
       active: bool `[K]`; all by default. Inactive arms get no weight.
       tol: stop when `value <= (1 + tol) bound`.
       max_iterations: steps at most.
+      start: as of `g_optimal_fw`.
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, an unknown start.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
       grad: no derivative, neither of weights nor of values.
@@ -87,12 +101,17 @@ def wynn(
     >>> found.weights.round(1), bool(found.converged)
     (array([0.5, 0.5, 0. ]), True)
     """
-    return _by_steps(_wynn, arms, active, tol, max_iterations)
+    return _by_steps(_wynn, arms, active, tol, max_iterations, start)
 
 
 @kernel("arms")
 def fedorov(
-    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+    arms: Rows,
+    *,
+    active: Rows | None = None,
+    tol: Scalar = 0.01,
+    max_iterations: Scalar = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """Frank-Wolfe for `d_optimal` by exact line search: the step that raises det A most.
 
@@ -103,27 +122,36 @@ def fedorov(
       active: bool `[K]`; all by default. Inactive arms get no weight.
       tol: stop when `value <= (1 + tol) bound`.
       max_iterations: steps at most.
+      start: as of `g_optimal_fw`. From "kumar_yildirim" O(d log log d) steps lead to a value of at
+        most 2 d, whatever the number of arms (Kumar and Yildirim).
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, an unknown start.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
       grad: no derivative, neither of weights nor of values.
       float32: yes, to a `tol` of 1e-3.
     Reference:
-      V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972.
+      V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972. The start: P. Kumar, E.
+      A. Yildirim, "Minimum-volume enclosing ellipsoids and core sets", Journal of Optimization
+      Theory and Applications 126, 2005.
 
     >>> found = fedorov([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
     >>> found.weights.round(1), bool(found.converged)
     (array([0.5, 0.5, 0. ]), True)
     """
-    return _by_steps(_fedorov, arms, active, tol, max_iterations)
+    return _by_steps(_fedorov, arms, active, tol, max_iterations, start)
 
 
 @kernel("arms")
 def wolfe_atwood(
-    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+    arms: Rows,
+    *,
+    active: Rows | None = None,
+    tol: Scalar = 0.01,
+    max_iterations: Scalar = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """Frank-Wolfe with away steps for `d_optimal`, each step by exact line search.
 
@@ -135,10 +163,11 @@ def wolfe_atwood(
       active: bool `[K]`; all by default. Inactive arms get no weight.
       tol: stop when `value <= (1 + tol) bound`.
       max_iterations: steps at most.
+      start: as of `g_optimal_fw`.
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, an unknown start.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
       grad: no derivative, neither of weights nor of values.
@@ -152,7 +181,7 @@ def wolfe_atwood(
     >>> found.weights.round(6), bool(found.converged)
     (array([0.5, 0.5, 0. ]), True)
     """
-    return _by_steps(_wolfe_atwood, arms, active, tol, max_iterations)
+    return _by_steps(_wolfe_atwood, arms, active, tol, max_iterations, start)
 
 
 @kernel("arms")
@@ -205,12 +234,16 @@ def greedy_allocation(
     return _greedy_allocation(arms, active, jnp.asarray(total, int), v0, tol)
 
 
-def _solved(solve, arms, active, tol, max_iterations):
-    return solve(arms, active, tol=tol, max_iterations=max_iterations)
+def _solved(solve, start, arms, active, tol, max_iterations):
+    return solve(arms, active, tol=tol, max_iterations=max_iterations, start=start)
 
 
 def _steps(name, solve):
-    return without_derivative(f"design.{name}", partial(_solved, solve), STEPS)
+    """By name of the start, the solver that cannot be differentiated."""
+    return {
+        start: without_derivative(f"design.{name}", partial(_solved, solve, start), STEPS)
+        for start in vertex_directions.STARTS
+    }
 
 
 _g_optimal_fw, _wynn = (

@@ -186,9 +186,10 @@ def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", sc
 def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
     """The proved bounds."""
     positions = positions_of(data, along)[0]
+    lightest = max(data.bound.size - 1, 1)
     for i, name in enumerate(data.bound.values):
         values = data.error_bound.sel(bound=name).values
-        style: dict[str, Any] = {"color": ink(), "lw": 1.3, "alpha": 1 - 0.2 * i}
+        style: dict[str, Any] = {"color": ink(), "lw": 1.3, "alpha": 1 - 0.6 * i / lightest}
         style |= {"ls": ("--", "-.", ":")[i % 3], "label": text(name)}
         _line(ax, positions, values, style)
 

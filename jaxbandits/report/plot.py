@@ -228,10 +228,14 @@ def save(
     Returns:
       The paths.
     """
+    title = title_of(dataset) if title is None else title
+    return write(figure(dataset, title=title, quantities=quantities, scale=scale), path)
+
+
+def write(fig: "Figure", path: Path | str) -> list[Path]:
+    """Write a figure as PNG, SVG and PDF, each in one step; see `save`."""
     import matplotlib
 
-    title = title_of(dataset) if title is None else title
-    fig = figure(dataset, title=title, quantities=quantities, scale=scale)
     paths = [Path(path).with_suffix(f".{ending}") for ending in METADATA]
     # The salt makes the names in two files of the same results equal; journals want such fonts.
     from ..show.picture import EMBEDDED

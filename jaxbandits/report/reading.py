@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypeAlias, Typed
 from ..messages import reason
 from ..sweeps.dataset import loaded, opened_results
 from ..sweeps.selection import complete
-from ..sweeps.stated import stated
+from ..sweeps.stated import NotOfASweep, stated
 from ..system.data_files import Unreadable, parsed, read_text
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FILE, CLAIMS = "results.nc", "claims.json"
 DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
+CALCULATED = "calculated_from"  # an attribute of tables that no algorithm has played for
 NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 
 Options: TypeAlias = dict[str, dict[str, Any]]  # of each part of a sweep, by name of its table
@@ -51,6 +52,8 @@ class Results(NamedTuple):
 def find(folder: Path | str) -> list[Results]:
     """`Results` of the folder itself and of its sub-folders, two levels down.
 
+    Tables that `reproduce` calculates without runs are left out.
+
     Args:
       folder: a path.
     Returns:
@@ -67,13 +70,21 @@ def find(folder: Path | str) -> list[Results]:
             f"{folder / FILE}: there is no such file, nor one in a sub-folder; "
             "`jaxbandits run` and `jaxbandits reproduce` write it"
         )
-    return [_results(folder, file) for file in files]
+    found = [_results(folder, file) for file in files]
+    if not any(found):
+        raise ValueError(f"{files[0]}: a table that was calculated; only runs have a report")
+    return [one for one in found if one is not None]
 
 
-def _results(folder: Path, file: Path) -> Results:
+def _results(folder: Path, file: Path) -> Results | None:
+    """What the folder of a file holds; None where no algorithm has played for it."""
     try:
         with opened_results(file) as dataset:
             dataset = complete(loaded(dataset))
+    except NotOfASweep as error:
+        if _is_calculated(file):
+            return None
+        raise ValueError(f"{file}: not the results of a sweep: {reason(error)}") from None
     except ValueError as error:
         raise ValueError(f"{file}: not the results of a sweep: {reason(error)}") from None
     inside = file.parent.relative_to(folder)
@@ -81,6 +92,14 @@ def _results(folder: Path, file: Path) -> Results:
     written = datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
     axes, options = (stated(dataset.attrs, name) for name in ("axes", "options"))
     return Results(name, dataset, axes, options, _claims(file.with_name(CLAIMS)), written)
+
+
+def _is_calculated(file: Path) -> bool:
+    """Whether `reproduce` has written the file for a table that it calculates."""
+    import xarray
+
+    with xarray.open_dataset(file) as dataset:
+        return CALCULATED in dataset.attrs
 
 
 def _claims(file: Path) -> list[ClaimRow]:

@@ -11,15 +11,24 @@ from ..sweeps.grid import check_how, require_shard
 from ..system.data_files import check_path
 from ..system.plugins import Catalogue, PluginFile
 from . import glm, gse, lingape, rage, topm
+from .calculation import Calculation, calculate
 from .experiment import Experiment, Result, run
 
-__all__ = ["EXPERIMENTS", "Experiment", "Result", "experiments", "reproduce", "reproduce_all"]
+__all__ = [
+    "EXPERIMENTS",
+    "Calculation",
+    "Experiment",
+    "Result",
+    "experiments",
+    "reproduce",
+    "reproduce_all",
+]
 
 publish(globals())
 
 # Options of `reproduce` that say how to run.
 HOW = ("cluster", "batch", "devices", "cores", "engine")
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment | Calculation] = {
     **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
     **lingape.EXPERIMENTS,
@@ -28,7 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 }
 
 
-def experiments(plugins: Sequence[PluginFile] = ()) -> Catalogue[Experiment]:
+def experiments(plugins: Sequence[PluginFile] = ()) -> Catalogue[Experiment | Calculation]:
     """Experiments by name: those of this package, of installed plugins, and of plugin files."""
 
     def fits(thing: Any) -> bool:
@@ -117,13 +126,13 @@ def reproduce(
     if name not in known:
         raise unknown("experiment", name, known)
     _check_data(data)
-    return run(
-        known[name],
-        out,
-        source=known.source(name),
-        replications=replications,
-        quick=quick,
-        data=data,
-        force=force,
-        **how,
-    )
+    size: dict[str, Any] = {
+        "replications": replications,
+        "quick": quick,
+        "data": data,
+        "force": force,
+    }
+    found = known[name]
+    if isinstance(found, Calculation):
+        return calculate(found, out, **size, **how)
+    return run(found, out, source=known.source(name), **size, **how)

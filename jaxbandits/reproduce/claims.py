@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..intervals import binomial_interval
 from ..report.measured import measured_text
 from ..report.reading import NOT_PLAYED, not_played
 from . import measures
@@ -275,6 +276,45 @@ def no_errors(runs: int, *, paper: str = "") -> Claim:
     return Claim("No run of any algorithm is wrong.", find, paper)
 
 
+def below_bound(name: str, paper: str) -> Claim:
+    """At most a share of delta of the runs of an algorithm take more pulls than its bound.
+
+    The bound is `pull_bound`, of each algorithm or also of each point, of `Experiment.extended`;
+    it follows from `complexity`, which is shown. Runs at all points count together.
+    """
+
+    def find(dataset: "Dataset") -> Finding:
+        if missing := measures.not_run(dataset, [name]):
+            return Finding({}, None, missing)
+        cell = measures.only_instance(dataset).sel(algorithm=name)
+        if "pull_bound" not in cell:
+            return Finding({"bound": None}, None)
+        bound, pulls = cell.pull_bound, cell.pulls.astype(float)
+        # A run that was cut short below the bound may have gone above it.
+        over = pulls > bound
+        above, runs = int(over.sum()), pulls.size
+        known = bool((cell.stopped | over).all())
+        found = measures.ErrorRate(above, runs, *binomial_interval(above, runs))
+        means, most = pulls.mean("replication"), pulls.max("replication")
+        measured = {
+            "bound": bound.values.tolist(),
+            "complexity": cell.complexity.values.tolist(),
+            "mean_pulls": means.values.tolist(),
+            "most_pulls": most.values.tolist(),
+            "above": above,
+            "runs": runs,
+            "share": [found.low, found.high],
+        }
+        if bound.ndim:
+            ours = f"{above} of {runs} runs above; at most {float((most / bound).max()):.2f} of it"
+        else:
+            ours = f"{above} of {runs} runs above {float(bound):,.0f}; mean {float(means):,.0f}"
+        return Finding(measured, found.within(0.0, DELTA) if known else None, [], ours)
+
+    text = f"At least 95% of the runs of {name} take no more pulls than its bound."
+    return Claim(text, find, paper)
+
+
 def best_of(
     text: Text,
     ones: Names,
@@ -382,13 +422,36 @@ def change(
       start, end: values of the axis; the least and the largest by default.
       where: see `accuracy`.
     """
+    return _from_end_to_end(axis, start, end, where, measures.accuracy, "")
+
+
+def change_of_lead(
+    axis: str, start: float | None = None, end: float | None = None, where: Where = EVERYWHERE
+) -> Quantity:
+    """By how much the difference of two accuracies rises from one value of an axis to another.
+
+    Args:
+      axis, start, end, where: see `change`.
+    """
+    return _from_end_to_end(axis, start, end, where, measures.accuracy_difference, "-")
+
+
+def _from_end_to_end(
+    axis: str,
+    start: float | None,
+    end: float | None,
+    where: Where,
+    measured: Callable[..., Estimate],
+    sign: str,
+) -> Quantity:
+    """The change of what is measured, `(dataset, names..., where) -> Estimate`."""
 
     def ends(values: Sequence[Any]) -> list[Any]:
         return [min(values) if start is None else start, max(values) if end is None else end]
 
-    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+    def measure(dataset: "Dataset", *names: str) -> Iterator[Measured]:
         first, last = (
-            measures.accuracy(dataset, name, {**where, axis: value})
+            measured(dataset, *names, {**where, axis: value})
             for value in ends(dataset[axis].values.tolist())
         )
         yield _estimated(measures.difference_of(last, first), "difference")
@@ -400,21 +463,44 @@ def change(
     def stated(dataset: "Dataset") -> Mapping[str, Any]:
         return dict(zip(("from", "to"), ends(dataset[axis].values.tolist()), strict=True))
 
-    return Quantity(measure, "", missing, stated=stated)
+    return Quantity(measure, sign, missing, stated=stated)
 
 
 def seconds(where: Where = EVERYWHERE) -> Quantity:
     """The seconds of one algorithm over those of another, without those for compiling."""
 
     def measure(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
-        found = measures.seconds_ratio(dataset, one, other, where)
-        if found is not None:
-            yield Measured("", {"ratio": found}, found, lambda low, high: low < found < high)
+        yield from _ratio(measures.seconds_ratio(dataset, one, other, where))
 
     def missing(dataset: "Dataset") -> list[str]:
         return measures.values_not_run(dataset, where)
 
     return Quantity(measure, "/", missing)
+
+
+def growth_of_seconds(axis: str, start: float, end: float, where: Where = EVERYWHERE) -> Quantity:
+    """The seconds of an algorithm at one value of an axis over those at another.
+
+    Args:
+      axis: its name.
+      start, end: values of the axis.
+      where: see `seconds`.
+    """
+    ends = {**where, axis: start}, {**where, axis: end}
+
+    def measure(dataset: "Dataset", name: str) -> Iterator[Measured]:
+        yield from _ratio(measures.seconds_growth(dataset, name, *ends))
+
+    def missing(dataset: "Dataset") -> list[str]:
+        return measures.values_not_run(dataset, {**where, axis: [start, end]})
+
+    return Quantity(measure, "", missing, stated=lambda dataset: {"from": start, "to": end})
+
+
+def _ratio(found: float | None) -> Iterator[Measured]:
+    """A ratio that has no error, where it is known."""
+    if found is not None:
+        yield Measured("", {"ratio": found}, found, lambda low, high: low < found < high)
 
 
 # Regret and reward: each instance and point of the axes is a case of its own.

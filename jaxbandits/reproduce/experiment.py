@@ -196,7 +196,7 @@ def run(
         options: Any = {"quantities": experiment.quantities, "scale": experiment.scale}
         plot.save(shown, out / "figure.png", **options)
         frame.write_csv(dataset, out / "table.csv")
-        _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
+        write_claims(claims, out)
     return Result(dataset, claims)
 
 
@@ -224,6 +224,8 @@ def _is_ours(build: Any) -> bool:
     return is_ours(getattr(function, "__module__", None) or "")
 
 
-def _write_text(path: Path, text: str) -> None:
-    with replacing(path) as new:
+def write_claims(claims: "Sequence[ClaimRow]", out: Path) -> None:
+    """Write `claims.json` into a folder, in one step."""
+    text = json.dumps(claims, indent=2, allow_nan=False) + "\n"
+    with replacing(out / "claims.json") as new:
         new.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from .. import design, theory
 from ..intervals import half_width, standard_error
 from ..report.measured import REPLICATIONS
 from ..sweeps.stated import stated
-from .claims import Finding, claim_on_cells
+from .claims import DELTA, Finding, claim_on_cells
 from .measures import (
     CLEAR,
     Estimate,
@@ -40,6 +40,8 @@ HANDFUL = 100
 DIGITS = 5e-5  # half a unit of the last digit of the paper's 0.0050
 ORACLE_PULLS = {"0.01": 2_742_457, "0.1": 21_495}  # by angle, in five dimensions; Table 1
 ORACLE_ARMS = (13_646, 2_728_606, 68, 68, 68, 1)
+BY_RATIOS = "LinGapE, by ratios"
+RIDGE, THETA_NORM = 1.0, 2.0  # what LinGapE is given
 THEOREM_3 = 72  # H_0 is at most this factor times K times H_oracle
 EXACT = 1e-3  # relative width of the certificate of H_oracle
 UGAPE_RANGE = 2.0  # b, the length of the interval [-1, 1], in which the noise of Section 6.2 lies
@@ -87,6 +89,28 @@ def with_complexities(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
         "num_complexity_arms": [len(one.arms) for one in made],
     }
     return dataset.assign({name: (axis, np.array(column)) for name, column in columns.items()})
+
+
+def with_pull_bounds(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
+    """The dataset of `with_complexities` with Theorem 2's bound on the pulls of `BY_RATIOS`.
+
+    The bound is the first u above `1 + H C_u^2 + K`, as in `theory.top_m_pull_bound`, with C_u of
+    (8) where the determinant is bounded as in (4). That is the self-normalised one of level
+    `delta / K^2`.
+    """
+    (part,), ((axis, values),) = sweep.instances, sweep.axes.items()
+    dataset = with_complexities(dataset, sweep)
+    made = [part.build(**part.options | {axis: value}) for value in values]
+    h = dataset.lingape_complexity.values
+    level = [DELTA / len(one.arms) ** 2 for one in made]
+    bounds = [
+        theory.top_m_pull_bound(one, *numbers, v0=RIDGE, theta_norm=THETA_NORM)
+        for one, *numbers in zip(made, h, level, strict=True)
+    ]
+    known = dataset.algorithm == BY_RATIOS  # nothing is proved of the greedy choice
+    columns = {"complexity": h, "pull_bound": np.array(bounds)}
+    tables = {name: np.where(known.values[:, None], v, np.nan) for name, v in columns.items()}
+    return dataset.assign({name: (("algorithm", axis), table) for name, table in tables.items()})
 
 
 def _complexity_ratio(cells: "Dataset", other: str) -> dict[str, float] | None:

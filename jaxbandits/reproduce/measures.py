@@ -220,10 +220,10 @@ def _axis(cells: "Dataset") -> str:
 def _by_point(
     cells: "Dataset", at: slice, measure: "Callable[[Dataset], Estimate]"
 ) -> dict[str, Estimate]:
-    """The measure at the points of the axis, by name; without an axis, of all cells."""
+    """The measure at the points of the axis, by name; without an axis, under an empty one."""
     axis = _axis(cells)
     if not axis:
-        return {"all": measure(cells)}
+        return {"": measure(cells)}
     run = cells[axis].values.tolist()
     wanted = run if at == slice(None) else whole_axis(cells, axis)[at]
     points = [value for value in run if value in wanted]
@@ -277,10 +277,25 @@ def most_accurate(dataset: "Dataset", names: Sequence[str], where: Where) -> str
 
 def seconds_ratio(dataset: "Dataset", one: str, two: str, where: Where) -> float | None:
     """The seconds of one algorithm over those of another, without those for compiling."""
+    return _ratio_of_sums(*(_seconds(dataset, name, where) for name in (one, two)))
+
+
+def seconds_growth(dataset: "Dataset", name: str, before: Where, after: Where) -> float | None:
+    """The seconds of an algorithm at some points over those at as many others."""
+    return _ratio_of_sums(*(_seconds(dataset, name, where) for where in (after, before)))
+
+
+def _seconds(dataset: "Dataset", name: str, where: Where) -> np.ndarray:
+    """The seconds of each cell, NaN where it was not run; none of an unknown algorithm."""
     cells = cells_at(dataset, where)
-    if not {one, two} <= set(cells.algorithm.values):
+    known = name in cells.algorithm.values
+    return cells.seconds.sel(algorithm=name).values.ravel() if known else np.empty(0)
+
+
+def _ratio_of_sums(first: np.ndarray, second: np.ndarray) -> float | None:
+    """Over the points that both have; None where there are none."""
+    if first.shape != second.shape:
         return None
-    first, second = (cells.seconds.sel(algorithm=name).values for name in (one, two))
     both = np.isfinite(first) & np.isfinite(second)
     if not both.any() or second[both].sum() <= 0:
         return None

@@ -21,10 +21,16 @@ from .bounds import (
 from .budget import (
     ErrorBound,
     bayes_gap_error_bound,
+    error_lower_bound,
     od_linbai_error_bound,
     sequential_halving_error_bound,
 )
-from .complexity import lucb_complexity, m_lingape_complexity, ugape_complexity
+from .complexity import (
+    lucb_complexity,
+    m_lingape_complexity,
+    top_m_pull_bound,
+    ugape_complexity,
+)
 from .elimination import gse_error_bound
 from .gauge import design_value_bounds
 from .regret import RegretBound, glm_fpl_regret_bound, glm_tsl_regret_bound
@@ -41,6 +47,7 @@ __all__ = [
     "characteristic_time",
     "confidence",
     "design_value_bounds",
+    "error_lower_bound",
     "glm_fpl_regret_bound",
     "glm_tsl_regret_bound",
     "gse_error_bound",
@@ -51,6 +58,7 @@ __all__ = [
     "pull_time",
     "rage_pull_bound",
     "sequential_halving_error_bound",
+    "top_m_pull_bound",
     "ugape_complexity",
     "why_not",
 ]

@@ -1,4 +1,4 @@
-"""Constants H of Top-m identification, by which the pulls of four algorithms are bounded.
+"""Constants H of Top-m identification, and the bound on pulls that follows from them.
 
 Where the confidence bounds hold with widths `C_u sigma ||.||` after u pulls, an algorithm with the
 constant H stops no later than at `inf {u > 0: u > 1 + H C_u^2 + O(K)}` (Theorem 2 of C. Reda,
@@ -10,21 +10,35 @@ and `D_a = mu_(m) - mu_a` otherwise.
 import math
 from typing import Literal, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 
+from ..algorithms.loops.top_m import USUAL_RIDGE
 from ..instances import Instance
 from ..instances.options import check_option
 from ..kernels.allocate import pair_shares
-from ..parameters import choice, nonnegative, positive, require
-from ..precision import on_host
+from ..kernels.confidence import radius
+from ..parameters import choice, nonnegative, positive, probability, real, require
+from ..precision import double, on_host
 from ..whole_numbers import allowed_whole, is_whole, shown
 from .given import given, instance_of, plain
 
-__all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
+__all__ = [
+    "lucb_complexity",
+    "m_lingape_complexity",
+    "top_m_pull_bound",
+    "ugape_complexity",
+]
 
 Selection: TypeAlias = Literal["largest_variance", "ratio"]
 
 SELECTIONS: tuple[Selection, ...] = ("largest_variance", "ratio")
+# Thresholds that depend on no determinant.
+OF_TIME: tuple[str, ...] = (
+    *("self_normalised", "lucb1", "heuristic"),
+    *("self_normalised_printed", "self_normalised_code"),
+)
+ROUNDING: float = 1e-12  # relative accuracy of a bound on pulls
 
 
 @on_host
@@ -149,6 +163,83 @@ def m_lingape_complexity(
         return float(4.0 * noise_var * _inverse_squares(sizes).sum())
     enough = math.inf if enough is None else float(enough)
     return _largest_weights(instance.arms, sizes, noise_var, rho_power, enough)
+
+
+@on_host
+@double
+def top_m_pull_bound(
+    instance: Instance,
+    complexity: float,
+    delta: float,
+    *,
+    threshold: str = "self_normalised",
+    v0: float = USUAL_RIDGE,
+    theta_norm: float | None = None,
+) -> float:
+    """`inf {u: u > 1 + H C_u^2 + K}`: Theorem 2 and Table 2, the pulls of a Top-m algorithm.
+
+    An algorithm whose constant is H takes no more pulls than this where its confidence bounds hold,
+    which is so with probability `1 - delta`.
+
+    Args:
+      instance: an `Instance`; arms, variance and the norm of theta enter C.
+      complexity: H, above 0: one of the constants of this module; infinite gives infinity.
+      delta: error probability, in (0, 1).
+      threshold: the radius C_u, as the option of that name: "self_normalised", which bounds
+        "self_normalised_det", "lucb1", "heuristic", "self_normalised_printed" or
+        "self_normalised_code".
+      v0: the ridge, above 0, which only the self-normalised thresholds use.
+      theta_norm: a bound on the norm of theta, which the same need; the instance's by default.
+    Returns:
+      The bound in pulls, the first draw of each arm included.
+    Raises:
+      ValueError: no `Instance`, a bad option, or an unknown norm of theta.
+      TypeError: traced arguments; it is computed on the host.
+    Deviations:
+      K stands for the paper's `O(K)`. Each arm is drawn once in the beginning, and after that at
+      most once more than `T*(a, u)` (Lemma 5), whose sum is `H C_u^2`. The paper's proof is one
+      for m-LinGapE. The bound is proved for `m_lingape_complexity` of "largest_variance", and of
+      "ratio" with rho_power 2; with the former and the threshold "lucb1" it is one for LUCB as
+      well. With `lucb_complexity`, which is that of Table 2, it is no bound: LUCB ends where both
+      widths of a pair add up to its gap, that is after some `4 noise_var C^2 / D_a^2` draws of the
+      arms next to the gap, while H counts `2 noise_var C^2 / D_a^2`.
+    Reference:
+      See `lucb_complexity`.
+
+    >>> import math
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.classic_top_m(4, 2, angle=math.pi / 6)
+    >>> round(top_m_pull_bound(instance, m_lingape_complexity(instance, 2), 0.05))
+    82261
+    """
+    instance = instance_of(instance)
+    positive_or_infinite = real("a number above 0", lambda v: v > 0)
+    complexity = float(given(positive_or_infinite, complexity=complexity))
+    delta = given(probability, delta=delta)
+    given(choice(*OF_TIME), threshold=threshold)
+    v0 = float(given(positive, v0=v0))
+    norm = instance.theta_norm if theta_norm is None else given(nonnegative, theta_norm=theta_norm)
+    needed = threshold in radius.NEED_THETA_NORM
+    require(norm is not None or not needed, f"theta_norm must be given: {threshold} needs it")
+    noise_var = float(instance.noise_var)
+    known = radius.facts(
+        jnp.asarray(instance.arms), delta=delta, noise_var=noise_var, v0=v0, theta_norm=norm
+    )
+    at_least = 1.0 + len(instance.arms)
+
+    def after(pulls: float) -> float:
+        return at_least + complexity * float(radius.THRESHOLDS[threshold](known, pulls, 0.0)) ** 2
+
+    # Both sides are equal once alone: `after` is concave, and above its argument in the beginning.
+    low, high = at_least, 2.0 * at_least
+    while high <= after(high) < math.inf:
+        low, high = high, 2.0 * high
+    if math.isinf(after(high)):
+        return math.inf
+    while high - low > ROUNDING * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if middle > after(middle) else (middle, high)
+    return high
 
 
 def _largest_weights(arms, sizes, noise_var, rho_power, enough):

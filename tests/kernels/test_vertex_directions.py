@@ -1,5 +1,6 @@
 """Designs by steps towards one arm, against plain loops; NumPy checks the certificates."""
 
+import functools
 import math
 
 import cvxpy
@@ -17,6 +18,11 @@ METHODS = {
 }
 METHODS["g_optimal_fw"] = jax.jit(vertex_directions.g_optimal_fw)
 METHODS["d_optimal"] = jax.jit(d_optimal.d_optimal)
+APART = jax.jit(functools.partial(vertex_directions.fedorov, start="kumar_yildirim"))
+APART_BY_NAME = {
+    name: jax.jit(functools.partial(getattr(vertex_directions, name), start="kumar_yildirim"))
+    for name in ("wynn", "wolfe_atwood", "g_optimal_fw")
+} | {"fedorov": APART}
 EXACT = ("wynn", "fedorov", "wolfe_atwood")
 
 
@@ -85,6 +91,56 @@ def test_steps_are_those_of_the_plain_loop(name):
         if rate == 0:
             break
     assert moves >= 2
+
+
+def far_apart(arms):
+    """The arms that Kumar and Yildirim's directions choose, by least squares of NumPy."""
+    chosen = []
+    for _ in range(np.linalg.matrix_rank(arms)):
+        span = arms[chosen].T
+        rest = arms.T - span @ np.linalg.lstsq(span, arms.T, rcond=None)[0] if chosen else arms.T
+        direction = rest[:, (rest**2).sum(0).argmax()]
+        chosen.append(int(np.abs(arms @ direction).argmax()))
+    return sorted(chosen)
+
+
+@pytest.mark.parametrize("name", params([*EXACT, "g_optimal_fw"], always=["fedorov"]))
+def test_steps_go_on_from_arms_that_are_far_apart(name):
+    arms = unit(0, 9, 3) * np.linspace(0.5, 1.5, 9)[:, None]
+    arms /= np.abs(arms).max(0)  # columns of one size, which is what distances are measured in
+    weights = np.zeros(9)
+    weights[far_apart(arms)] = 1 / 3
+    every = np.ones(9, bool)
+    found = APART_BY_NAME[name](arms, every, tol=0.0, max_iterations=0)
+    np.testing.assert_allclose(found.weights, weights)
+    for steps in range(1, 6):
+        arm, rate = plain_rate(name, arms, weights, steps - 1)
+        weights = (1 - rate) * weights + rate * np.eye(9)[arm]
+        found = APART_BY_NAME[name](arms, every, tol=0.0, max_iterations=steps)
+        np.testing.assert_allclose(found.weights, weights, atol=1e-7, err_msg=f"step {steps}")
+    assert (weights > 0).sum() > 3
+
+
+def test_the_steps_from_arms_far_apart_do_not_grow_with_their_number():
+    """`4 d log log d + 16` lead to twice the optimum on as many arms; equal weights are on all."""
+    dim, arms = 10, unit(0, 4096, 10)
+    arms[64:] *= 0.01
+    most = 4 * dim * math.log(math.log(dim)) + 16
+    for size in (64, 512, 4096):
+        active = np.arange(4096) < size
+        found, equal = (solve(arms, active, tol=1.0) for solve in (APART, METHODS["fedorov"]))
+        steps, held = int(found.iterations), np.asarray(found.weights) > 0
+        assert norms(arms[:size], found.weights[:size], arms[:size]).max() <= 2 * dim * (1 + 1e-9)
+        assert 0 < steps <= most
+        assert held.sum() <= dim + steps
+        assert (np.asarray(equal.weights) > 0).sum() == size
+
+
+def test_where_arms_far_apart_do_not_span_all_get_weight():
+    """No arm but zeros: the start is the uniform one, and no design is found."""
+    found = APART(np.zeros((9, 3)), np.ones(9, bool), tol=0.01)
+    np.testing.assert_allclose(found.weights, 1 / 9)
+    assert not bool(found.converged)
 
 
 @pytest.mark.parametrize("name", EXACT)

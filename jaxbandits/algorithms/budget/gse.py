@@ -8,8 +8,20 @@ from jaxtyping import Array, Float, Int
 from ...conditions import budget_covers, total_draws
 from ...core import Algorithm
 from ...kernels.allocate import halving, stage_shares
+from ...kernels.design.vertex_directions import STARTS
 from ...kernels.estimate import stage_fit
-from ...parameters import Count, Family, Flag, Positive, Size, Values, choice, constructor, size
+from ...parameters import (
+    Count,
+    Family,
+    Flag,
+    Positive,
+    Size,
+    Values,
+    choice,
+    constructor,
+    require,
+    size,
+)
 from ...types import Arms, Key
 from ..loops.elimination import EliminationRules, State, by_schedule, elimination
 
@@ -22,14 +34,15 @@ class Memory(NamedTuple):
     sums: Float[Array, " K"] | None  # the same
 
 
-def _budget_covers_stages(values: Values) -> None:
+def _check(values: Values) -> None:
+    known = values["start"] == "uniform" or values["design"] in stage_shares.BY_STEPS
+    names = ", ".join(map(repr, stage_shares.BY_STEPS))
+    require(known, f"start={values['start']!r} is for one of the designs {names}")
     stages = halving.schedule(values["arms"].shape[0], values["eta"]).stages
     budget_covers(values, stages)
 
 
-@constructor(
-    scale_free=lambda values: values["family"] == "gaussian", requires=_budget_covers_stages
-)
+@constructor(scale_free=lambda values: values["family"] == "gaussian", requires=_check)
 def gse(
     arms: Arms,
     *,
@@ -37,6 +50,7 @@ def gse(
     per_arm: Count | None = None,
     design: Annotated[str, choice(*stage_shares.DESIGNS)] = "uniform",
     rounding: Annotated[str, choice(*stage_shares.ROUNDINGS)] = "efficient",
+    start: Annotated[str, choice(*STARTS)] = "uniform",
     eta: Annotated[int, size(2)] = 2,
     leftover: Annotated[str, choice(*halving.LEFTOVERS)] = "last",
     family: Family = "gaussian",
@@ -65,7 +79,11 @@ def gse(
       rounding: "efficient"; "regret" (Allen-Zhu et al., 2017, for the draws that remain after the
         integer parts of the shares), which is slower, and better only in stages of less than about
         2 d draws; "largest_remainder", "multinomial", or "ceil", which spends more than the budget.
-      eta: elimination factor, 2 or more (static); there is a single stage if it is K.
+      start: of the designs by steps, "fwg", "d_opt_fw", "wynn" and "fedorov": "uniform", or
+        "kumar_yildirim", from which their number does not grow with K (Corollary 2); see
+        `design.fedorov`.
+      eta: elimination factor, a whole number of 2 or more (static); there is a single stage if it
+        is K.
       leftover: the remaining `B mod s` draws go to the "last" stages, or "discard" leaves them out.
       family: "gaussian" is GSE-Lin, "logistic" GSE-Log; also "poisson", "probit".
       subspace: "projection" or "pseudo_inverse", which differ in rounding alone.
@@ -81,14 +99,17 @@ def gse(
       least-norm estimate is used), whose fit missed its tolerance (`unconverged`), and whose
       design missed its own (`unsolved`).
     Raises:
-      ValueError: a bad option, or a budget below the number of stages.
+      ValueError: a bad option, a start of a design that has none, or a budget below the number of
+        stages.
     Deviations:
-      The remainder of the budget goes to the last stages, which the paper leaves open. The number
-      of survivors is rounded up, as printed; the published program rounds down. Draws are rounded
-      to the exact budget; that program takes "ceil". Its FWG has a backtracking line search and a
-      ridge; "fwg" is as printed, with exact line search, 100 iterations. Arms are ranked by the
-      linear predictor. Ties within "greedy" and "regret" are broken in an order that all
-      replications share.
+      The paper's eta may be any number above 1, with the logarithm of this base; here it is a whole
+      number. ROUND of Algorithm 2 is rounding = "regret"; the default is "efficient". The remainder
+      of the budget goes to the last stages, which the paper leaves open. The number of survivors is
+      rounded up, as printed; the published program rounds down. Draws are rounded to the exact
+      budget; that program takes "ceil". Its FWG has a backtracking line search and a ridge; "fwg"
+      is as printed, with exact line search, 100 iterations. Arms are ranked by the linear
+      predictor. Ties within "greedy" and "regret" are broken in an order that all replications
+      share.
     Setting:
       best arm, fixed budget, linear and generalised linear.
     Assumptions:
@@ -115,7 +136,7 @@ def gse(
     budget = jnp.asarray(total_draws(arms, budget, per_arm))
     schedule = halving.schedule(num_arms, eta)
     share = stage_shares.allocation(
-        arms, design, rounding, tol=tol, num_clusters=clusters, forced=forced
+        arms, design, rounding, tol=tol, start=start, num_clusters=clusters, forced=forced
     )
 
     def begin() -> Memory:

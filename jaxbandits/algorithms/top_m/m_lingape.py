@@ -85,7 +85,7 @@ def m_lingape(
     Guarantee:
       a wrong set with probability at most delta, for the default and the other self-normalised
       thresholds except the published ones; the paper bounds the draws for "largest_variance" and
-      "ratio". Needs a bound on the norm of theta.
+      "ratio" (`jaxbandits.theory.top_m_pull_bound`). Needs a bound on the norm of theta.
     Cost:
       a round K^2.
     Reference:

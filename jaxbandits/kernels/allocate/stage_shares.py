@@ -21,6 +21,7 @@ SOLVED: dict[str, Callable[..., d_optimal.Design]] = {
     "wynn": vertex_directions.wynn,
     "fedorov": vertex_directions.fedorov,
 }
+BY_STEPS = ("fwg", "d_opt_fw", "wynn", "fedorov")  # those whose start can be chosen
 DESIGNS = ("uniform", *SOLVED, "greedy", "kmeans")
 BY_ORDER: dict[str, Callable[[Array, Whole, Array], Array]] = {
     "efficient": efficient_rounding.efficient,
@@ -53,6 +54,7 @@ def allocation(
     rule: str,
     *,
     tol: Scalar,
+    start: str = "uniform",
     num_clusters: int | None = None,
     forced: int = 0,
 ) -> Share:
@@ -65,7 +67,7 @@ def allocation(
       arms: `[K, d]`.
       name: the design, of `DESIGNS`; "uniform", "greedy" and "kmeans" need no rounding.
       rule: the rounding, of `ROUNDINGS`.
-      tol: see the designs.
+      tol, start: see the designs; only those of `BY_STEPS` have a start.
       num_clusters: of "kmeans", the rank of the arms alive by default.
       forced: draws of each arm of a basis of the arms alive before the others, fewer where the
         total is less.
@@ -77,7 +79,8 @@ def allocation(
     elif name == "kmeans":
         shared = _by_clusters(arms, num_clusters)
     else:
-        shared = _designed(arms, partial(SOLVED[name], tol=tol), rule)
+        begun = {"start": start} if name in BY_STEPS else {}
+        shared = _designed(arms, partial(SOLVED[name], tol=tol, **begun), rule)
     return _after_basis(arms, shared, forced) if forced else shared
 
 

@@ -24,6 +24,7 @@ FARTHEST = 1.0 - 2.0**-20  # the longest step: a whole one would leave A singula
 SECTIONS = 60  # golden sections, which find the step to 3e-13
 GAIN = 1e-9  # the maximum has not fallen if it fell by a smaller part of itself
 GOLDEN = 0.6180339887498949
+STARTS = ("uniform", "kumar_yildirim")
 
 
 class Step(NamedTuple):
@@ -50,10 +51,25 @@ def evaluated(
     return Iterate(weights, inverse.matrix, variances, iterations)
 
 
-def start(space: subspace.Span, arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Iterate:
-    """The uniform design on the active arms."""
-    uniform = active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
-    return evaluated(space, arms, active, uniform, jnp.zeros((), int))
+def start(
+    space: subspace.Span,
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    name: str = "uniform",
+) -> Iterate:
+    """Equal weights on the active arms, or on as many of them as their rank.
+
+    "kumar_yildirim" (Kumar and Yildirim, 2005): each arm is the farthest one in a direction that
+    is orthogonal to those before it. The direction is free; here it is that of the longest
+    remainder. The determinant is then within a factor of the optimum that depends on d alone.
+    """
+    chosen = active
+    if name == "kumar_yildirim":
+        apart = subspace.far_apart(arms, active)
+        # It calls lengths zero by another measure: what does not span is no start.
+        chosen = jnp.where(apart.sum() < jnp.maximum(space.rank, 1), active, apart)
+    equal = chosen.astype(arms.dtype) / jnp.maximum(chosen.sum(), 1)
+    return evaluated(space, arms, active, equal, jnp.zeros((), int))
 
 
 def moved(
@@ -80,8 +96,8 @@ def highest(variances: Float[Array, " K"]) -> Int[Array, ""]:
     return selection.best(selection.fine(variances)).arm
 
 
-def _walk(arms, active, rule, *, tol, enough, max_iterations):
-    """Steps of the rule from the uniform design until `max g_k <= (1 + enough) rank`."""
+def _walk(arms, active, rule, first, *, tol, enough, max_iterations):
+    """Steps of the rule from the start `first` until `max g_k <= (1 + enough) rank`."""
     space = subspace.of(arms, active)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
 
@@ -103,7 +119,7 @@ def _walk(arms, active, rule, *, tol, enough, max_iterations):
         now, rate = lax.while_loop(going, step, state)
         return evaluated(space, arms, active, now.weights, now.iterations), rate
 
-    begin = start(space, arms, active), jnp.ones((), arms.dtype)
+    begin = start(space, arms, active, first), jnp.ones((), arms.dtype)
     return certified(space, lax.while_loop(unfinished, afresh, begin)[0], tol)
 
 
@@ -114,6 +130,7 @@ def g_optimal_fw(
     *,
     tol: Scalar = 0.01,
     max_iterations: Whole = 100,
+    start: str = "uniform",
 ) -> Design:
     """Frank-Wolfe on `max_k g_k` with exact line search, as printed (Azizi et al., 2022).
 
@@ -130,7 +147,7 @@ def g_optimal_fw(
     is within `tol` of `bound`, the rank; mostly it is not.
     """
     options = {"tol": tol, "enough": 0.0, "max_iterations": max_iterations}
-    return _walk(arms, active, _line_search, **options)
+    return _walk(arms, active, _line_search, start, **options)
 
 
 @traced_once
@@ -140,9 +157,11 @@ def wynn(
     *,
     tol: Scalar = 0.01,
     max_iterations: Whole = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """Step k moves `1 / (k + 1)` of the weight to the arm of the largest variance (Wynn, 1970)."""
-    return _walk(arms, active, _wynn, tol=tol, enough=tol, max_iterations=max_iterations)
+    options = {"tol": tol, "enough": tol, "max_iterations": max_iterations}
+    return _walk(arms, active, _wynn, start, **options)
 
 
 @traced_once
@@ -152,12 +171,14 @@ def fedorov(
     *,
     tol: Scalar = 0.01,
     max_iterations: Whole = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """Steps to the arm of the largest variance g that raise det A most (Fedorov, 1972).
 
     Their length is `(g / d - 1) / (g - 1)`, with d the rank.
     """
-    return _walk(arms, active, _fedorov, tol=tol, enough=tol, max_iterations=max_iterations)
+    options = {"tol": tol, "enough": tol, "max_iterations": max_iterations}
+    return _walk(arms, active, _fedorov, start, **options)
 
 
 @traced_once
@@ -167,6 +188,7 @@ def wolfe_atwood(
     *,
     tol: Scalar = 0.01,
     max_iterations: Whole = 20_000,
+    start: str = "uniform",
 ) -> Design:
     """The same with steps away from the supported arm of the smallest variance (Atwood, 1973).
 
@@ -174,7 +196,8 @@ def wolfe_atwood(
     at most the whole weight of its arm. Convergence is linear in the end (Ahipasaoglu, Sun and
     Todd, 2008).
     """
-    return _walk(arms, active, _wolfe_atwood, tol=tol, enough=tol, max_iterations=max_iterations)
+    options = {"tol": tol, "enough": tol, "max_iterations": max_iterations}
+    return _walk(arms, active, _wolfe_atwood, start, **options)
 
 
 def _best_rate(variance, rank):

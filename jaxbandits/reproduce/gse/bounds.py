@@ -1,118 +1,166 @@
-"""The error of GSE beside the proved bounds on it, and the bounds against each other."""
+"""The error of GSE beside the proved bounds on it, in a linear and in a logistic model."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ... import instances, theory
-from ..claims import Finding, checked, claim
+from ... import theory
+from ...instances import Instance
+from ..claims import Claim, Finding, checked, claim
 from ..experiment import Experiment, from_files
 from ..measures import values_not_run
+from .between_bounds import BETWEEN_BOUNDS
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
     from ...sweeps import Sweep
-    from ...theory.elimination import Form
+    from ...theory.budget import LowerForm
 
-FORMS: "dict[str, Form]" = {
-    "as printed": "paper",
-    "with safe constants": "safe",
-    "by normal tails": "normal",
+Bound: TypeAlias = Callable[[Instance, int], float]
+
+DRAWS = 2000  # replications of a bound that depends on the draws
+PAIRWISE, PRINTED = "GSE's bound (2)", "GSE's bound (3)"
+NORMAL_TAILS, PAIRWISE_LOG, PRINTED_LOG = "by normal tails", "GSE's bound (5)", "GSE's bound (6)"
+LOWER: "dict[str, LowerForm]" = {
+    "Kaufmann et al.": "kaufmann",
+    "Carpentier and Locatelli": "carpentier_locatelli",
 }
-DRAWS = 2000  # replications of the bound by normal tails
-EXPONENTS = {"q = 2": 2, "q = 3": 3}
-DIM = 4
 
 
-def _with_bounds(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
-    """The dataset with `error_bound`, one line for each form and one for OD-LinBAI."""
-    (part,), budgets = sweep.instances, dataset.budget.values.tolist()
-    instance = part.build(**part.options)
-    rows = [
-        [theory.gse_error_bound(instance, b, form=form, replications=DRAWS).value for b in budgets]
-        for form in FORMS.values()
-    ]
-    rows.append([theory.od_linbai_error_bound(instance, b).value for b in budgets])
-    names = [*(f"GSE's bound, {name}" for name in FORMS), "OD-LinBAI's bound"]
-    table = (("bound", "budget"), np.array(rows))
-    return dataset.assign_coords(bound=names).assign(error_bound=table)
+def _of_gse(**options) -> Bound:
+    return lambda instance, budget: theory.gse_error_bound(instance, budget, **options).value
 
 
-@claim("The error is below the bound by normal tails.")
-def error_below_bound(dataset: "Dataset") -> Finding:
-    """Decided by the exact intervals of the error rates."""
-    cells = dataset.squeeze(["instance", "algorithm"], drop=True)
-    bound = dataset.error_bound.sel(bound="GSE's bound, by normal tails").values
-    measured = {
-        "bound": bound.tolist(),
-        "error_low": cells.error_low.values.tolist(),
-        "error_rate": cells.error_rate.values.tolist(),
-        "budget": cells.budget.values.tolist(),
-    }
-    broken = bool((cells.error_low.values > bound).any())
-    sure = bool((cells.error_high.values < bound).all())
-    return Finding(measured, False if broken else True if sure else None)
+LINEAR_BOUNDS: Mapping[str, Bound] = {
+    PAIRWISE: _of_gse(form="pairwise_paper", replications=DRAWS),
+    PRINTED: _of_gse(form="paper"),
+    "GSE's bound, with safe constants": _of_gse(form="safe"),
+    f"GSE's bound, {NORMAL_TAILS}": _of_gse(form="normal", replications=DRAWS),
+    "OD-LinBAI's bound": lambda *args: theory.od_linbai_error_bound(*args).value,
+    **{
+        f"lower bound of {name}": functools.partial(theory.error_lower_bound, form=form)
+        for name, form in LOWER.items()
+    },
+}
+LOGISTIC: Mapping[str, Bound] = {
+    PAIRWISE_LOG: _of_gse(form="pairwise_paper", replications=DRAWS),
+    PRINTED_LOG: _of_gse(form="paper"),
+}
+
+
+def _drawn_with(bounds: Mapping[str, Bound]) -> "Callable[[Dataset, Sweep], Dataset]":
+    """Adds `error_bound` to a dataset, a line for each bound."""
+
+    def extended(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
+        (part,), budgets = sweep.instances, dataset.budget.values.tolist()
+        instance = part.build(**part.options)
+        table = [[bound(instance, budget) for budget in budgets] for bound in bounds.values()]
+        drawn = dataset.assign_coords(bound=list(bounds))
+        return drawn.assign(error_bound=(("bound", "budget"), np.array(table)))
+
+    return extended
+
+
+def error_below(
+    name: str, budgets: Sequence[int] | None, text: str, paper: str = "", *, above: bool = False
+) -> Claim:
+    """The error is below a bound at some budgets, all by default, by its exact interval.
+
+    Args:
+      name: of the bound.
+      budgets: those that count; None for all that were run.
+      text, paper: see `Claim`.
+      above: whether the error is to be above it instead.
+    """
+
+    def find(dataset: "Dataset") -> Finding:
+        cells = dataset.squeeze(["instance", "algorithm"], drop=True)
+        run = cells.budget.values.tolist()
+        cells = cells.sel(budget=[b for b in run if budgets is None or b in budgets])
+        bound = cells.error_bound.sel(bound=name).values
+        low, high = cells.error_low.values, cells.error_high.values
+        inside, outside = (low > bound, high < bound) if above else (high < bound, low > bound)
+        measured = {
+            "budget": cells.budget.values.tolist(),
+            "bound": bound.tolist(),
+            "error_low": low.tolist(),
+            "error_rate": cells.error_rate.values.tolist(),
+            "error_high": high.tolist(),
+        }
+        missing = [] if budgets is None else values_not_run(dataset, {"budget": list(budgets)})
+        sure = bool(inside.all()) and not missing
+        return Finding(measured, False if outside.any() else True if sure else None, missing)
+
+    return Claim(text, find, paper)
 
 
 @claim("The printed bound says nothing (it is above 1) at the paper's budget of 320.")
 def printed_bound_is_vacuous(dataset: "Dataset") -> Finding:
     """Open where that budget was not run."""
     budgets = dataset.budget.values
-    printed = dataset.error_bound.sel(bound="GSE's bound, as printed").values
+    printed = dataset.error_bound.sel(bound=PRINTED).values
     found = {str(int(b)): float(x) for b, x in zip(budgets, printed, strict=True)}
     missing = values_not_run(dataset, {"budget": 320})
     return Finding(found, None if missing else bool(printed[budgets == 320][0] > 1), missing)
 
 
-def _both_bounds(num_arms: int, dim: int = DIM, small: float = 1e-3) -> dict[str, float]:
-    """On arms of a sphere, at the first power of 2 where GSE's bound is at most `small`."""
-    import jax
-
-    instance = instances.sphere(jax.random.key(0), num_arms, dim, mix=0.3)
-    budget = 1
-    while theory.gse_error_bound(instance, budget).value > small:
-        budget *= 2
-    return {
-        "GSE": theory.gse_error_bound(instance, budget).value,
-        "OD-LinBAI": theory.od_linbai_error_bound(instance, budget).value,
-    }
-
-
-def _gse_is_below(found: Mapping[str, float]) -> bool:
-    return bool(found["GSE"] < found["OD-LinBAI"])
-
-
-@claim("GSE's bound is below OD-LinBAI's for K = d^q arms, q = 2, 3 (sphere, d = 4).")
-def many_arms(dataset: "Dataset") -> Finding:
-    """K = d^q."""
-    found = {name: _both_bounds(DIM**q) for name, q in EXPONENTS.items()}
-    return Finding(found, all(map(_gse_is_below, found.values())))
-
-
-@claim("OD-LinBAI's bound is below GSE's for K = 6 < d (d + 1) / 2 arms (sphere, d = 4).")
-def few_arms(dataset: "Dataset") -> Finding:
-    """K < d (d + 1) / 2."""
-    found = _both_bounds(6)
-    return Finding(found, bool(found["OD-LinBAI"] < found["GSE"]))
-
-
-@claim("In two dimensions and for large budgets GSE's bound is below for 2^7 arms, above for 2^9.")
-def very_many_arms(dataset: "Dataset") -> Finding:
-    """K = d^q, B to infinity: better for q < 8 and worse for q > 8."""
-    found = {f"q = {q}": _both_bounds(2**q, 2, small=1e-30) for q in (7, 9)}
-    below = [_gse_is_below(both) for both in found.values()]
-    return Finding(found, below == [True, False])
-
-
 BOUNDS = Experiment(
     title="GSE's error and what is proved of it, on 16 independent arms",
     claims=checked(
-        error_below_bound, printed_bound_is_vacuous, many_arms, few_arms, very_many_arms
+        error_below(
+            PRINTED,
+            [1280, 2560],
+            "The error is below Theorem 4.1 (3) where that is below 1 (budgets 1,280 and 2,560).",
+            "Theorem 4.1 (3)",
+        ),
+        error_below(
+            PAIRWISE,
+            [2560],
+            "The error is below Theorem 4.1 (2) where that is below 1 (budget 2,560).",
+            "Theorem 4.1 (2)",
+        ),
+        *BETWEEN_BOUNDS,
+        *(
+            error_below(
+                f"lower bound of {name}",
+                [80, 160, 320, 480, 640],
+                f"The error is above the lower bound of {name} (budgets 80 to 640).",
+                above=True,
+            )
+            for name in LOWER
+        ),
+        printed_bound_is_vacuous,
+        error_below(
+            f"GSE's bound, {NORMAL_TAILS}", None, "The error is below the bound by normal tails."
+        ),
     ),
     quantities=("errors",),
-    extended=_with_bounds,
-    quick={"axes": {"budget": (80, 320)}, "replications": 5000},
+    extended=_drawn_with(LINEAR_BOUNDS),
+    quick={"axes": {"budget": (80, 320, 1280, 2560)}, "replications": 10_000},
     **from_files("gse/bounds.toml"),
+)
+
+LOGISTIC_BOUNDS = Experiment(
+    title="GSE's error and what is proved of it, in a logistic model",
+    claims=checked(
+        error_below(
+            PRINTED_LOG,
+            [320, 640],
+            "The error is below Theorem 5.1 (6) where that is below 1 (budgets 320 and 640).",
+            "Theorem 5.1 (6)",
+        ),
+        error_below(
+            PAIRWISE_LOG,
+            [320, 640],
+            "The error is below Theorem 5.1 (5) where that is below 1 (budgets 320 and 640).",
+            "Theorem 5.1 (5)",
+        ),
+    ),
+    quantities=("errors",),
+    extended=_drawn_with(LOGISTIC),
+    quick={"axes": {"budget": (20, 320, 640)}, "replications": 2000},
+    **from_files("gse/bounds_logistic.toml"),
 )
