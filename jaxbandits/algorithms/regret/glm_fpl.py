@@ -74,9 +74,10 @@ def glm_fpl(
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none by default; with a = "theory" and begin_draws = "theory" regret at most
-      `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry and without the
-      ridge.
+      none by default, nor in the paper's experiments; with a = "theory" and begin_draws = "theory"
+      the paper states, and with more first draws it proves, regret at most
+      `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry, under the
+      conditions named there and without the ridge.
     Cost:
       a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round,
       for two fits.

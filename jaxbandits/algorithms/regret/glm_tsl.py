@@ -73,8 +73,9 @@ def glm_tsl(
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none by default; with a = "theory" and begin_draws = "theory" regret at most
-      `jaxbandits.theory.glm_tsl_regret_bound`, without the ridge.
+      none by default, nor in the paper's experiments; with a = "theory" and begin_draws = "theory"
+      regret at most `jaxbandits.theory.glm_tsl_regret_bound`, under the conditions named there and
+      without the ridge.
     Cost:
       a round K d^2 + d^3 for each Newton step, of which most rounds need one or none.
     Reference:
