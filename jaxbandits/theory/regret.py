@@ -59,7 +59,7 @@ def glm_tsl_regret_bound(
 ) -> RegretBound:
     """A regret bound of GLM-TSL (Kveton et al., 2020, Section 4.3).
 
-    Of `glm_tsl` with both `a="theory"` and `begin_draws="theory"`, and `begin="basis"`, for arms of
+    Of `glm_tsl` with both `a="theory"` and `exploration="theory"`, and `begin="basis"`, for arms of
     norm 1 at most, where the slope of the mean function is at least kappa within distance 1 of
     theta. For "logistic" it is below the default kappa. What is proved is the form "safe".
 
@@ -113,9 +113,8 @@ def glm_fpl_regret_bound(
     `c_2 = c_1 (lipschitz / kappa) sqrt(2 log(K n))`. The theorem is for arms with at most one entry
     that is not 0, under the same conditions. Arguments, errors and result are those of
     `glm_tsl_regret_bound`; "safe" also corrects the eigenvalue that the perturbation requires, to
-    `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`. `begin_draws="theory"` reaches the printed one;
-    for the corrected one give `glm_fpl` the `exploration` of this bound, divided by d, as
-    `begin_draws`.
+    `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`. `exploration="theory"` reaches the printed one;
+    for the corrected one give `glm_fpl` the `exploration` of this bound.
 
     >>> import jaxbandits as jb
     >>> arms = jb.instances.soare(2, angle=0.5).arms
