@@ -411,9 +411,11 @@ def index(kept):
 
 INDEX = """# Reproductions
 
-Five papers, each of their figures and tables: what the paper says, what was measured, and whether
-it holds. A claim *fails* on evidence alone: the interval of what was measured excludes it. It is
-*open* where the run was too small to tell, or did not include what the claim is about.
+Five papers, with the figures and tables of their results: what the paper says, what was measured,
+and whether it holds. The page of each paper says what stands in for data that are not ours to
+distribute, and what is left out and why. A claim *fails* on evidence alone: the interval of what
+was measured excludes it. It is *open* where the run was too small to tell, or did not include what
+the claim is about.
 
 | Experiment | Hold | Fail | Open | Size | Minutes |
 | --- | --- | --- | --- | --- | --- |

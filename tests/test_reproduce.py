@@ -19,8 +19,7 @@ MANY = 10**6  # replications
 
 NAME = "lingape/fig1"
 OTHERS = {  # no figures of papers
-    "glm/fig1_printed",
-    "rage/fig2a_printed",
+    *("glm/fig1_printed", "glm/lin_ts", "rage/fig2a_printed"),
     *(f"gse/{name}" for name in ("eta", "bounds", "bounds_logistic", "fig6_100", "fig6_per_arm")),
 }
 

@@ -99,11 +99,11 @@ def normals(key, size):
 @pytest.mark.parametrize("begin", ["basis", pytest.param("pivot", marks=pytest.mark.slow)])
 def test_glm_fpl(begin):
     def twin(arms, first, key, options):
-        first = first * options.pop("begin_draws")
+        first = (first * 5)[: max(len(first), options.pop("exploration"))]
         return GlmFpl(arms, first, normal=normals(key, K), **options)
 
-    names = "a", "ridge", "begin_draws"
-    against(twin, jb.glm_fpl, names, [(0.5, 1e-3, 1), (2.0, 0.5, 4)], begin)
+    names = "a", "ridge", "exploration"
+    against(twin, jb.glm_fpl, names, [(0.5, 1e-3, 1), (2.0, 0.5, 3 * D + 1)], begin)
 
 
 @pytest.mark.parametrize(("name", "noise_var"), [("glm_tsl", 0.002), ("glm_fpl", 1e-4)])
@@ -113,7 +113,7 @@ def test_theory_draws_the_first_arms_until_the_design_is_large(name, noise_var):
     instance, n = jb.instances.glm(arms, [1.0, 0.5]), 500
     model = {"noise_var": noise_var, "kappa": 0.2, "lipschitz": 0.25}
     bound = getattr(jb.theory, f"{name}_regret_bound")(instance, n, **model)
-    build = partial(getattr(jb, name), horizon=n, begin_draws="theory", **model)
+    build = partial(getattr(jb, name), horizon=n, exploration="theory", **model)
     runs = jb.simulate(instance, build, horizon=bound.exploration, replications=8)
     assert 4 < bound.exploration < n
     half = bound.exploration // 2

@@ -128,7 +128,7 @@ def in_the_end(whole: Claim, rounds: int) -> Claim:
     def find(dataset: "Dataset") -> Finding:
         found, run = whole.find(dataset), int(dataset["round"][-1])
         left = [f"rounds {run + 1} to {rounds}"] if run < rounds else []
-        return _on_a_part(found._replace(measured={"rounds": run, **found.measured}), left)
+        return on_a_part(found._replace(measured={"rounds": run, **found.measured}), left)
 
     return dataclasses.replace(whole, find=find)
 
@@ -176,6 +176,7 @@ def compare(
     *,
     least: float = -INF,
     most: float = INF,
+    at_least: int | None = None,
     paper: str = "",
 ) -> Claim:
     """A quantity of each of `ones`, with each of `others`, lies between two limits at every point.
@@ -186,6 +187,7 @@ def compare(
       ones, others: names of algorithms. A quantity of pairs without `others` is that of each pair
         among `ones`.
       least, most: the limits; the value must be clearly inside or outside of them.
+      at_least: at how many points of a single group it must lie there; by default at all.
       paper: see `Claim`.
     """
     groups = _groups(quantity, _listed(ones), None if others is None else _listed(others))
@@ -201,12 +203,12 @@ def compare(
             table[name] = _by_point(found)
             cases += [(name, one, one.within(least, most)) for one in found]
         absent = measures.not_run(dataset, itertools.chain(*groups))
-        verdict = all_hold(one for *_, one in cases)
+        verdict = measures.enough_hold([one for *_, one in cases], at_least)
         whole = Finding(table, None if absent and verdict else verdict, absent)
-        whole = whole._replace(ours=_deciding(cases, least, most))
+        whole = whole._replace(ours=_deciding(cases, least, most, at_least))
         points = quantity.missing(dataset)
         if quantity.partial:
-            return _on_a_part(whole, points)
+            return on_a_part(whole, points)
         return whole._replace(missing=[*absent, *points])
 
     return Claim(text, find, paper)
@@ -229,12 +231,21 @@ def _by_point(found: Sequence[Measured]) -> Any:
     return {one.point: one.shown for one in found}
 
 
-def _deciding(cases: Sequence[tuple[str, Measured, Verdict]], least: float, most: float) -> str:
-    """The case that is nearest to its limit, or farthest beyond it, as text."""
+def _deciding(
+    cases: Sequence[tuple[str, Measured, Verdict]],
+    least: float,
+    most: float,
+    at_least: int | None = None,
+) -> str:
+    """The case that is nearest to its limit, or farthest beyond it, as text.
+
+    Where some cases suffice, that of the last of them if those that are farthest inside come first.
+    """
     known = [case for case in cases if not math.isnan(case[1].value)]
     if not known:
         return ""
-    name, one, _ = min(known, key=lambda case: min(case[1].value - least, most - case[1].value))
+    known.sort(key=lambda case: min(case[1].value - least, most - case[1].value))
+    name, one, _ = known[0 if at_least is None else max(0, len(known) - at_least)]
     where = f", {one.point}" if one.point else ""
     return f"{name}: {measured_text({'': one.shown}).removeprefix(': ')}{where}"
 
@@ -329,7 +340,7 @@ def best_of(
     def find(dataset: "Dataset") -> Finding:
         best = measures.most_accurate(dataset, _listed(ones), where)
         found = compare(text, accuracy(where), best, others, least=-by).find(dataset)
-        return _on_a_part(found, measures.not_run(dataset, _listed(ones)))
+        return on_a_part(found, measures.not_run(dataset, _listed(ones)))
 
     return Claim(text, find, paper)
 
@@ -522,12 +533,19 @@ def _average_reward(dataset: "Dataset", name: str) -> Iterator[Measured]:
         yield _estimated(found, "average", point)
 
 
+def _reward_difference(dataset: "Dataset", one: str, other: str) -> Iterator[Measured]:
+    for point, found in measures.average_rewards(dataset, one, other):
+        yield _estimated(found, "difference", point)
+
+
 # The ratio of the regret of two algorithms in the end.
 final_regret: Quantity = Quantity(_final_regret, "/")
 # The rate of the regret in the last half of the rounds over that of the quarter before it: 1 where
 # regret is linear, 0.71 where it grows as a square root, 1/2 as a logarithm.
 late_rate: Quantity = Quantity(_late_rate)
 average_reward: Quantity = Quantity(_average_reward)
+# The difference of the average rewards of two algorithms at the last round.
+reward_difference: Quantity = Quantity(_reward_difference, "-")
 
 
 def _ratio_of_means(point: str, first: measures.Values, second: measures.Values) -> Measured:
@@ -551,7 +569,7 @@ def _estimated(found: Estimate, name: str, point: str = "") -> Measured:
     return Measured(point, shown, found.value, found.within)
 
 
-def _on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
+def on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
     """A finding on a part of the points that a claim is about, which cannot refute it."""
     if not missing:
         return found

@@ -87,6 +87,15 @@ def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
     return None if not verdicts or None in verdicts else True
 
 
+def enough_hold(verdicts: Sequence[Verdict], number: int | None) -> Verdict:
+    """Whether so many hold, or all: False if too few can; None if that is open, or if none is."""
+    if number is None or not verdicts:
+        return all_hold(verdicts)
+    if sum(one is True for one in verdicts) >= number:
+        return True
+    return None if sum(one is not False for one in verdicts) >= number else False
+
+
 def mean_of(values: Values) -> Estimate:
     """Mean and standard error of the values of the replications."""
     mean = float(values.mean()) if len(values) else math.nan
@@ -358,11 +367,17 @@ def late_and_early_rates(rounds: np.ndarray, curves: Curves) -> tuple[Values, Va
     return (curves[:, -1] - half) / (0.5 * last), (half - quarter) / (0.25 * last)
 
 
-def average_rewards(dataset: "Dataset", name: str) -> Iterator[tuple[str, Estimate]]:
-    """`(point, average reward at the last round)` of every instance and point."""
-    if name not in dataset.algorithm:
+def average_rewards(dataset: "Dataset", *names: str) -> Iterator[tuple[str, Estimate]]:
+    """`(point, average reward at the last round)` of every instance and point.
+
+    Args:
+      names: of an algorithm; of two, whose difference it is, the first less the second.
+    """
+    if not set(names) <= set(dataset.algorithm.values.tolist()):
         return
-    cells = dataset.average_reward.isel(round=-1).sel(algorithm=name)
+    last = dataset.average_reward.isel(round=-1)
+    first, *others = (last.sel(algorithm=name, drop=True) for name in names)
+    cells = first - others[0] if others else first
     points = cells.stack(point=[d for d in cells.dims if d != "replication"])
     for point in points.point.values:
         values = points.sel(point=point).dropna("replication").values

@@ -57,14 +57,18 @@ def glm_tsl_regret_bound(
     lipschitz: float | None = None,
     form: Form = "paper",
 ) -> RegretBound:
-    """A regret bound of GLM-TSL with `a="theory"` (Kveton et al., 2020, Section 4.3).
+    """A regret bound of GLM-TSL (Kveton et al., 2020, Section 4.3).
+
+    Of `glm_tsl` with both `a="theory"` and `exploration="theory"`, and `begin="basis"`, for arms of
+    norm 1 at most, where the slope of the mean function is at least kappa within distance 1 of
+    theta. For "logistic" it is below the default kappa. What is proved is the form "safe".
 
     `lipschitz (c_1 + c_2) (1 + 2 / (0.15 - 1 / n)) sqrt(2 d n log(2 n / d)) + (tau + 3) D`, `c_1 =
     (sigma / kappa) sqrt(d log(n / d) + 2 log n)`, `c_2 = c_1 sqrt(2 (lipschitz / kappa) log(K n))`,
     D the largest gap, tau the rounds of exploration.
 
     Args:
-      instance: an `Instance`; the theorem requires arms of norm 1 at most.
+      instance: an `Instance`.
       horizon: n.
       exploration: tau; by default the rounds until the least eigenvalue of `sum of x x^T` is what
         the theorem requires, if the first d independent arms are drawn equally often.
@@ -103,13 +107,14 @@ def glm_fpl_regret_bound(
     lipschitz: float | None = None,
     form: Form = "paper",
 ) -> RegretBound:
-    """A regret bound of GLM-FPL with `a="theory"` (Kveton et al., 2020, Section 4.4).
+    """A regret bound of GLM-FPL (Kveton et al., 2020, Section 4.4).
 
     That of `glm_tsl_regret_bound` with `2 / n`, `(tau + 4) D` and
     `c_2 = c_1 (lipschitz / kappa) sqrt(2 log(K n))`. The theorem is for arms with at most one entry
-    that is not 0. Arguments, errors and result are those of `glm_tsl_regret_bound`; "safe" also
-    corrects the eigenvalue that the perturbation requires, to
-    `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`.
+    that is not 0, under the same conditions. Arguments, errors and result are those of
+    `glm_tsl_regret_bound`; "safe" also corrects the eigenvalue that the perturbation requires, to
+    `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`. `exploration="theory"` reaches the printed one;
+    for the corrected one give `glm_fpl` the `exploration` of this bound.
 
     >>> import jaxbandits as jb
     >>> arms = jb.instances.soare(2, angle=0.5).arms

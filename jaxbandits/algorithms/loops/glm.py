@@ -31,7 +31,7 @@ BEGIN: tuple[str, ...] = ("basis", "pivot", "every")
 # Choices of a width or scale: the practical one of the papers, and the one that has a proof.
 NAMED: tuple[str, ...] = ("informal", "theory")
 Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
-BeginDraws: TypeAlias = Annotated[Scalar | str, count_or("theory")]
+Exploration: TypeAlias = Annotated[Scalar | str, count_or("theory")]
 BINARY_VAR: float = 0.25  # the largest variance of a reward of 0 or 1
 REVISIONS: tuple[str, ...] = (
     "family 'gaussian': rewards are taken in units of their standard deviation, where their "
@@ -152,11 +152,11 @@ class Theory(NamedTuple):
             return a
         return self.of(formula) if a == "theory" else informal
 
-    def draws(
-        self, draws: Scalar | str, arms: Arms, begin: str, formula: Callable[..., Scalar]
-    ) -> Scalar:
-        """Draws of each first arm: a number, or until the eigenvalue of the formula is reached."""
-        return _draws_until(self.of(formula), arms, begin) if isinstance(draws, str) else draws
+    def rounds(
+        self, rounds: Scalar | str | None, arms: Arms, begin: str, formula: Callable[..., Scalar]
+    ) -> Scalar | None:
+        """Rounds of exploration: a number, or until the eigenvalue of the formula is reached."""
+        return _rounds_until(self.of(formula), arms, begin) if isinstance(rounds, str) else rounds
 
 
 def most_likely(arms: Arms) -> Callable[[State], Array]:
@@ -197,18 +197,15 @@ def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]
     return sequence, 1 + (sequence[1:] != sequence[:-1]).sum()
 
 
-def _largest_product() -> int:
-    """A whole number whose double still fits the integers of JAX: 32 bits outside `enable_x64`."""
-    return int(np.iinfo(jnp.result_type(int)).max) // 2
-
-
-def _draws_until(eigenvalue, arms, begin):
-    """How often each first arm is drawn until `sum of x x^T` has this least eigenvalue."""
+def _rounds_until(eigenvalue, arms, begin):
+    """Rounds that draw each first arm as often until `sum of x x^T` has this least eigenvalue."""
     sequence, number = first_arms(arms, begin)
     chosen = jnp.where((jnp.arange(sequence.size) < number)[:, None], arms[sequence], 0.0)
     once = least_eigenvalue(chosen.T @ chosen)
     draws = jnp.ceil(eigenvalue / once * (1.0 - EIGENVALUE_ERROR))
-    return jnp.minimum(draws, _largest_product()).astype(int)
+    # The integers of JAX have 32 bits outside of `enable_x64`; the half of a largest one is exact.
+    most = np.iinfo(jnp.result_type(int)).max // 2
+    return jnp.minimum(number * draws, most).astype(int)
 
 
 def glm_regret(
@@ -219,7 +216,7 @@ def glm_regret(
     ridge: Scalar,
     noise_var: Scalar | None = None,
     begin: str = "basis",
-    begin_draws: Scalar = 1,
+    exploration: Scalar | None = None,
 ) -> Algorithm:
     """The loop, never done; `info` counts the fits that missed their tolerance, see `irls.Missed`.
 
@@ -231,11 +228,11 @@ def glm_regret(
       noise_var: variance of a reward, for the family "gaussian".
       begin: the arms drawn at first: "basis", the first linearly independent arms; "pivot",
         independent arms each of which is farthest from the span of those before it; "every" arm.
-      begin_draws: how often each of them is drawn, all in turn.
+      exploration: rounds in which they are drawn in turn, each once at least; None: each once.
     """
     num_arms, dim = arms.shape
     sequence, number = first_arms(arms, begin)
-    num_first = number * jnp.minimum(begin_draws, _largest_product() // num_arms)
+    num_first = number if exploration is None else jnp.maximum(number, exploration)
     unit = reward_unit(family, noise_var)
     per_unit = None if unit is None else 1.0 / unit
     without_data = irls.without_data if rules.factored else irls.estimate_without_data

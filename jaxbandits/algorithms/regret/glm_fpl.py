@@ -16,7 +16,7 @@ INFORMAL: float = 0.5
 
 @constructor(
     spans=True,
-    requires=glm.theory_known("a", "begin_draws"),
+    requires=glm.theory_known("a", "exploration"),
     deviation=glm_radius.fpl_deviation,
     revisions=glm.REVISIONS,
 )
@@ -31,13 +31,13 @@ def glm_fpl(
     horizon: Count | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
-    begin_draws: glm.BeginDraws = 1,
+    exploration: glm.Exploration | None = None,
 ) -> Algorithm:
     """GLM-FPL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
-    After `begin_draws` draws of each of d linearly independent arms: add `N(0, a^2)` to every past
-    reward, anew in each round; fit `theta'` to that by regularised maximum likelihood; draw the arm
-    with the largest `x^T theta'`.
+    After draws of d linearly independent arms in turn, for `exploration` rounds: add `N(0,
+    a^2)` to every past reward, anew in each round; fit `theta'` to that by regularised maximum
+    likelihood; draw the arm with the largest `x^T theta'`.
 
     Args:
       arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
@@ -53,8 +53,9 @@ def glm_fpl(
         to perturbed rewards need not exist.
       begin: the arms drawn at first: "basis", the first d independent ones; "pivot", independent
         ones that lie far apart; "every" arm.
-      begin_draws: how often each of them is drawn, in turn. "theory": until the least eigenvalue of
-        `sum of x x^T` is what the theorem asks, see `jaxbandits.theory.glm_fpl_regret_bound`.
+      exploration: rounds in which they are drawn in turn, each once at least, and once by
+        default. "theory": until the least eigenvalue of `sum of x x^T` is what the theorem
+        asks, see `jaxbandits.theory.glm_fpl_regret_bound`.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate from unperturbed rewards. `info`: fits of either kind that missed their tolerance
@@ -64,7 +65,7 @@ def glm_fpl(
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
       The ridge. The paper begins with any basis, drawn until the design is large
-      (`begin_draws="theory"`); its experiments draw d arms once, as is done by default. The sum of
+      (`exploration="theory"`); its experiments draw d arms once, as is done by default. The sum of
       an arm's N perturbations is drawn as one number, from `N(0, a^2 N)`. A fit starts from that to
       unperturbed rewards. Probit models are fitted by the quasi-likelihood, which stays convex for
       perturbed rewards. For "gaussian" rewards are divided by sigma, as the paper's model has
@@ -74,9 +75,10 @@ def glm_fpl(
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none by default; with a = "theory" and begin_draws = "theory" regret at most
-      `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry and without the
-      ridge.
+      none by default, nor in the paper's experiments; with a = "theory" and exploration = "theory"
+      the paper states, and with more first draws it proves, regret at most
+      `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry, under the
+      conditions named there and without the ridge.
     Cost:
       a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round,
       for two fits.
@@ -96,7 +98,7 @@ def glm_fpl(
     num_arms, dim = arms.shape
     theory = glm.Theory(horizon, dim, family, noise_var, kappa, lipschitz)
     a = theory.scale(a, INFORMAL, glm_radius.glm_fpl)
-    begin_draws = theory.draws(begin_draws, arms, begin, glm_radius.fpl_exploration)
+    exploration = theory.rounds(exploration, arms, begin, glm_radius.fpl_exploration)
 
     def choose(key, state):
         counts = state.counts.astype(arms.dtype)
@@ -114,5 +116,5 @@ def glm_fpl(
         ridge=ridge,
         noise_var=noise_var,
         begin=begin,
-        begin_draws=begin_draws,
+        exploration=exploration,
     )

@@ -16,7 +16,7 @@ INFORMAL: float = 1.0
 
 @constructor(
     spans=True,
-    requires=glm.theory_known("a", "begin_draws"),
+    requires=glm.theory_known("a", "exploration"),
     deviation=glm_radius.tsl_deviation,
     revisions=glm.REVISIONS,
 )
@@ -31,13 +31,13 @@ def glm_tsl(
     horizon: Count | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
-    begin_draws: glm.BeginDraws = 1,
+    exploration: glm.Exploration | None = None,
 ) -> Algorithm:
     """GLM-TSL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
-    After `begin_draws` draws of each of d linearly independent arms: fit theta by regularised
-    maximum likelihood, with Hessian H; sample `theta' ~ N(theta, a^2 H^-1)`; draw the arm with the
-    largest `x^T theta'`.
+    After draws of d linearly independent arms in turn, for `exploration` rounds: fit theta by
+    regularised maximum likelihood, with Hessian H; sample `theta' ~ N(theta, a^2 H^-1)`; draw
+    the arm with the largest `x^T theta'`.
 
     Args:
       arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
@@ -55,8 +55,9 @@ def glm_tsl(
         drawn once are always separable.
       begin: the arms drawn at first: "basis", the first d independent ones; "pivot", independent
         ones that lie far apart; "every" arm.
-      begin_draws: how often each of them is drawn, in turn. "theory": until the least eigenvalue of
-        `sum of x x^T` is what the theorem asks, see `jaxbandits.theory.glm_tsl_regret_bound`.
+      exploration: rounds in which they are drawn in turn, each once at least, and once by
+        default. "theory": until the least eigenvalue of `sum of x x^T` is what the theorem
+        asks, see `jaxbandits.theory.glm_tsl_regret_bound`.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate. `info`: rounds whose fit missed its tolerance (`unconverged`, the sum of `capped`,
@@ -65,7 +66,7 @@ def glm_tsl(
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
       The ridge. The paper begins with any basis, drawn until the design is large
-      (`begin_draws="theory"`); its experiments draw d arms once, as is done by default. After a fit
+      (`exploration="theory"`); its experiments draw d arms once, as is done by default. After a fit
       that did not converge the next one starts from 0. For "gaussian" rewards are divided by sigma,
       as the paper's model has variance 1.
     Setting:
@@ -73,8 +74,9 @@ def glm_tsl(
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none by default; with a = "theory" and begin_draws = "theory" regret at most
-      `jaxbandits.theory.glm_tsl_regret_bound`, without the ridge.
+      none by default, nor in the paper's experiments; with a = "theory" and exploration = "theory"
+      regret at most `jaxbandits.theory.glm_tsl_regret_bound`, under the conditions named there and
+      without the ridge.
     Cost:
       a round K d^2 + d^3 for each Newton step, of which most rounds need one or none.
     Reference:
@@ -93,7 +95,7 @@ def glm_tsl(
     dim = arms.shape[1]
     theory = glm.Theory(horizon, dim, family, noise_var, kappa, lipschitz)
     a = theory.scale(a, INFORMAL, glm_radius.glm_tsl)
-    begin_draws = theory.draws(begin_draws, arms, begin, glm_radius.tsl_exploration)
+    exploration = theory.rounds(exploration, arms, begin, glm_radius.tsl_exploration)
 
     def choose(key, state):
         fit = state.fit
@@ -110,5 +112,5 @@ def glm_tsl(
         ridge=ridge,
         noise_var=noise_var,
         begin=begin,
-        begin_draws=begin_draws,
+        exploration=exploration,
     )
