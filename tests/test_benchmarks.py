@@ -223,7 +223,7 @@ def test_the_guarantee_table_is_made_part_by_part(tmp_path):
     again.put("lingape", 0.05, "itself", counts(980) | {"cut_short": 0}, [])  # 4.9%, up to 5.15%
     again.put("lingape", 0.05, "narrow", counts(1000) | {"cut_short": 5}, [])
     assert (again.rows[0]["kept"], again.rows[0]["narrow_broken"]) == (False, False)
-    assert len({cell[:2] for cell in guarantees.cells()}) == 63
+    assert len({cell[:2] for cell in guarantees.cells()}) == 66
 
 
 def test_a_ledger_in_fifty_digits_agrees_with_numpy():

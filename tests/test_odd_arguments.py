@@ -23,6 +23,7 @@ VALID = {
     "budget": 100,
     "horizon": 1000,
     "m": 1,
+    "complexity": 100.0,
     "values": np.ones(3),
 }
 ODD = {

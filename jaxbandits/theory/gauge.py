@@ -14,7 +14,7 @@ __all__ = ["design_value_bounds"]
 
 
 @on_host
-def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
+def design_value_bounds(arms: Rows, targets: Rows | None = None) -> Bound:
     """Bounds of `rho = min over designs w of max over y of ||y||^2` in A(w)^-1, by lengths.
 
     y are the differences of two targets. With the gauge `gamma = max {c: c y in conv(X, -X) for all
@@ -23,8 +23,8 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
 
     Args:
       arms: `[K, d]` what may be drawn; d in the bound is the rank of the arms.
-      targets: `[M, d]` what is compared; a linear program for each pair of them, some
-        milliseconds each.
+      targets: `[M, d]` what is compared, the arms by default; a linear program for each pair of
+        them, some milliseconds each.
     Returns:
       `Bound(value, lower)` of rho, which `design.xy_optimal` computes. The value is infinite where
       a difference leaves the span of the arms, and 0 where all targets are equal.
@@ -41,12 +41,13 @@ def design_value_bounds(arms: Rows, targets: Rows) -> Bound:
       linear bandits", NeurIPS 2019, Lemma 1. https://arxiv.org/abs/1906.08399
 
     >>> import numpy as np
-    >>> found = design_value_bounds(np.eye(3), np.eye(3))
+    >>> found = design_value_bounds(np.eye(3))
     >>> round(found.value, 6), round(found.lower, 6)
     (12.0, 2.0)
     """
     check_arms(arms, targets)
-    arms, targets = np.asarray(arms, float), np.asarray(targets, float)
+    arms = np.asarray(arms, float)
+    targets = arms if targets is None else np.asarray(targets, float)
     first, second = np.triu_indices(len(targets), 1)
     differences = targets[first] - targets[second]
     differences = differences[differences.any(axis=1)]
