@@ -141,6 +141,10 @@ def rage(
     def design_for(alive: Array) -> Design:
         return solve(arms, targets, alive)
 
+    @once_for_equal
+    def told_by(counts: Array, alive: Array) -> tuple[Array, Array]:
+        return of_differences.inverse(arms, counts, targets, alive)
+
     def init(key: Key) -> State:
         zero = jnp.zeros((), int)
         answer = sampling.index(key, num_targets)
@@ -168,9 +172,8 @@ def rage(
 
     def tell(state: State, move: Move, total: Array) -> State:
         assert move.count is not None  # `ask` gives counts
-        found = of_differences.batch(arms, move.count, total, targets, state.alive)
-        inverse, theta, known = found
-        scores = targets @ theta
+        inverse, known = told_by(move.count, state.alive)
+        scores = targets @ (inverse @ (arms.T @ total))
         width = radius.static(delta, state.phase, num_targets**2, log_factor)
         width = jnp.sqrt(noise_var) * width
         alive = state.alive & ~pairwise.beaten(targets, state.alive, scores, inverse, width)

@@ -3,28 +3,27 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ..linalg import subspace
+from ..linalg import spd, subspace
 from ..tracing import traced_once
 from . import least_squares
 
 
 @traced_once
-def batch(
+def inverse(
     arms: Float[Array, "K d"],
     counts: Int[Array, " K"],
-    sums: Float[Array, " K"],
     targets: Float[Array, "M d"],
     alive: Bool[Array, " M"],
-) -> tuple[Float[Array, "d d"], Float[Array, " d"], Bool[Array, ""]]:
-    """A whole batch at once: `(V^-, theta, known)` from counts and reward sums.
+) -> tuple[Float[Array, "d d"], Bool[Array, ""]]:
+    """What draws of each arm tell of the targets alive: `(V^-, known)`, V the sum of `x x^T`.
 
-    Where the drawn arms span, as `least_squares.batch`. Where they do not, `V^-` is a generalised
-    inverse: `(z - z')^T theta` and `||z - z'||^2` in `V^-` are right for vectors of their span
-    alone. `known` says whether all differences of targets alive are; otherwise both are NaN.
+    Where the drawn arms span, `V^-` is the inverse of `least_squares.batch`. Where they do not, it
+    is a generalised one: with `theta = V^- X^T sums`, `(z - z')^T theta` and `||z - z'||^2` in
+    `V^-` are right for vectors of their span alone. `known` says whether all differences of targets
+    alive are; otherwise `V^-` is NaN.
     """
-    whole, _, logdet = least_squares.batch(arms, counts, sums)
-    spans = logdet > -jnp.inf
+    found = spd.inverse(least_squares.gram(arms, counts), may_lack_rank=True)
     space, part = subspace.of_weighted(arms, counts)
     inside = subspace.differences_within(space, targets, alive, strict=True)
-    inverse = jnp.where(spans, whole, jnp.where(inside, part, jnp.nan))
-    return inverse, inverse @ (arms.T @ sums), spans | inside
+    matrix = jnp.where(found.positive, found.matrix, jnp.where(inside, part, jnp.nan))
+    return matrix, found.positive | inside
