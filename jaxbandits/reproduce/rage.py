@@ -239,6 +239,13 @@ BENCHMARK = _experiment(
     extended=_with_gauges,
 )
 
+ORACLE_AHEAD = compare(
+    "XY-oracle takes fewer pulls than RAGE at every number of arms.",
+    pulls(),
+    ORACLE,
+    RAGE,
+    most=1.0,
+)
 MANY_ARMS = _experiment(
     f"Moderate gaps, {PAPER} 1b",
     {"moderate gaps": instances.moderate_gaps},
@@ -267,13 +274,7 @@ MANY_ARMS = _experiment(
             most=1.0,
             paper='Section 5: LinGapE "must sample each arm as an initialization"',
         ),
-        compare(
-            "XY-oracle takes fewer pulls than RAGE at every number of arms.",
-            pulls(),
-            ORACLE,
-            RAGE,
-            most=1.0,
-        ),
+        ORACLE_AHEAD,
     ),
     axes={"num_arms": range(10_000, 30_001, 5000)},
     quick={"axes": {"num_arms": (1000,)}, "algorithms": (RAGE, GREEDY), "replications": 10},
@@ -292,13 +293,7 @@ SPHERE = _experiment(
             most=0.1,
             paper='Section 5: "significantly outperforms ALBA"',
         ),
-        compare(
-            "XY-oracle takes fewer pulls than RAGE at every number of arms.",
-            pulls(),
-            ORACLE,
-            RAGE,
-            most=1.0,
-        ),
+        ORACLE_AHEAD,
     ),
     axes={"num_arms": (250, 500, 1000, 1500, 2000)},
     quick={"axes": {"num_arms": (50,)}, "algorithms": (RAGE, ALBA), "replications": 10},

@@ -115,7 +115,7 @@ def _all_noted() -> Iterator[tuple[Any, str, Function, Function]]:
 
 
 def _of_users(found):
-    """The same under names of modules of a user; `found`: all of it, by the id of the function."""
+    """Sources of numbers under names of users' modules; `found` has all, by id of the function."""
     for name, module in list(sys.modules.items()):
         if type(module) is not ModuleType:  # but imported when an attribute of it is read
             continue

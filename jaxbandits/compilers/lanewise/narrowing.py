@@ -26,7 +26,7 @@ def evaluate_for(
 def evaluate_alone(
     closed: ClosedJaxpr, operands: Sequence[Operand], member: Int[Array, " 1"], lanes: LaneContext
 ) -> list[Array]:
-    """The same for one lane, `[..., 1]`, by the operations of the jaxpr itself."""
+    """What a jaxpr computes for one lane, `[..., 1]`, by its own operations."""
     values = [x.value[..., member[0]] if isinstance(x, PerLane) else x for x in operands]
     return [x[..., None] for x in jaxpr_as_fun(closed)(*values)]
 

@@ -32,8 +32,7 @@ def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
 
     A residual below `sqrt(K d eps)` of the length of its column counts as zero.
     """
-    matrix = least_squares.gram(vectors, active)
-    return of_gram(matrix, spd.partial_inverse(matrix, negligible(vectors)))
+    return of_weighted(vectors, active)[0]
 
 
 def of_weighted(

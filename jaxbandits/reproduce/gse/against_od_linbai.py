@@ -15,7 +15,7 @@ from .names import (
     rounding_changes_little,
 )
 
-SMALL, LARGE = {"budget": 100}, {"budget": 500}
+BUDGET_100, BUDGET_500 = {"budget": 100}, {"budget": 500}
 ONE_STAGE = "GSE-Lin-D (one stage)"
 MORE_AND_MORE = (
     'Appendix E.3: "for small budgets increasing K our algorithm outperforms OD-LinBAI more and '
@@ -26,7 +26,7 @@ ONCE = 'Appendix E.3: "a G-optimal design most effective in only 1 stage"'
 WITH_100_PULLS = (
     compare(
         "GSE is ahead of OD-LinBAI for budget = 100 and many arms (num_arms = 32, 64).",
-        accuracy({**SMALL, "num_arms": [32, 64]}),
+        accuracy({**BUDGET_100, "num_arms": [32, 64]}),
         FWG_ROUND,
         OD,
         least=0.0,
@@ -34,7 +34,7 @@ WITH_100_PULLS = (
     ),
     compare(
         "For budget = 100 the lead of GSE over OD-LinBAI is larger with 64 arms than with 8.",
-        change_of_lead("num_arms", where=SMALL),
+        change_of_lead("num_arms", where=BUDGET_100),
         FWG_ROUND,
         OD,
         least=0.0,
@@ -42,7 +42,7 @@ WITH_100_PULLS = (
     ),
     compare(
         "With 100 pulls of 64 arms the paper's ROUND is ahead of efficient rounding.",
-        accuracy({**SMALL, "num_arms": 64}),
+        accuracy({**BUDGET_100, "num_arms": 64}),
         FWG_ROUND,
         FWG,
         least=0.0,
@@ -54,7 +54,7 @@ SPHERE_OD = figure(
     *WITH_100_PULLS,
     compare(
         "OD-LinBAI is ahead of GSE for budget = 500.",
-        accuracy(LARGE),
+        accuracy(BUDGET_500),
         OD,
         FWG_ROUND,
         least=0.0,

@@ -26,6 +26,14 @@ from .names import (
 )
 
 LARGE_K = {"num_arms": [64, 128]}
+BAYES_BEHIND = compare(
+    "BayesGap is behind all forms of GSE.",
+    accuracy(),
+    FORMS,
+    BAYES,
+    least=0.0,
+    paper=NEVER_BAYES,
+)
 NOISY, QUIET = {"instance": "variance 10"}, {"instance": "variance 1"}
 OTHERS_AS_PRINTED = 'Section 8.1: "LinGapE wins mostly for smaller K and loses for larger K"'
 FWG_AS_PRINTED = 'Section 8.1: "the second-best algorithm for smaller K and the best for larger K"'
@@ -132,14 +140,7 @@ ADAPTIVE = figure(
         least=0.0,
         paper='Section 8.1: "BayesGap-Lin performs poorly here, and thus, we omit it"',
     ),
-    compare(
-        "BayesGap is behind all forms of GSE.",
-        accuracy(),
-        FORMS,
-        BAYES,
-        least=0.0,
-        paper=NEVER_BAYES,
-    ),
+    BAYES_BEHIND,
     compare(
         "Peace is behind all forms of GSE.",
         accuracy(),
@@ -215,14 +216,7 @@ SPHERE = figure(
         least=-0.05,
         paper='Section 8.3: "competitive performance with other algorithms"',
     ),
-    compare(
-        "BayesGap is behind all forms of GSE.",
-        accuracy(),
-        FORMS,
-        BAYES,
-        least=0.0,
-        paper=NEVER_BAYES,
-    ),
+    BAYES_BEHIND,
     compare(
         "Peace is behind all forms of GSE.",
         accuracy(),

@@ -133,6 +133,14 @@ OUTPERFORM = 'Section 5: "linear bandit algorithms largely outperform their clas
 RULES = 'Section 5: "almost no difference in the use of either stopping rules"'
 PROVED = {"m": 2, "threshold": "self_normalised", "averages": "lucb1"}
 
+WITHOUT_FEATURES_ALIKE = compare(
+    "LUCB and UGapE are alike, within 5%.",
+    pulls(),
+    LUCB_LV,
+    UGAPE,
+    least=1 / 1.05,
+    most=1.05,
+)
 CLASSIC = _experiment(
     f"Four arms of which two, {PAPER} 1a",
     FOUR_ARMS,
@@ -210,14 +218,7 @@ CLASSIC = _experiment(
             most=0.8,
             paper='Section 5: "noticeably better sample complexity than individual ones"',
         ),
-        compare(
-            "LUCB and UGapE are alike, within 5%.",
-            pulls(),
-            LUCB_LV,
-            UGAPE,
-            least=1 / 1.05,
-            most=1.05,
-        ),
+        WITHOUT_FEATURES_ALIKE,
         _no_errors(CLASSIC_NAMES),
     ),
     quick={"algorithms": (UGAPE, GREEDY, GIFA, GIFA_LV, STALE[GREEDY]), "replications": 100},
@@ -384,14 +385,7 @@ DRUGS = _experiment(
             ALONE,
             most=0.55,
         ),
-        compare(
-            "LUCB and UGapE are alike, within 5%.",
-            pulls(),
-            LUCB_LV,
-            UGAPE,
-            least=1 / 1.05,
-            most=1.05,
-        ),
+        WITHOUT_FEATURES_ALIKE,
     ),
     quick={"algorithms": (LUCB_LV, GREEDY, GIFA), "replications": 20},
     **DRUG_OPTIONS,

@@ -34,7 +34,7 @@ VERDICT: re.Pattern[str] = re.compile(
 )
 MISFIT = 20.9  # Appendix B
 SCORED = {"rewards": "mean", "baseline": "baseline"}
-SMALL = 1e-6  # of a score, which is at most 1
+ROUNDED_SCORE = 1e-6  # of a score, which is at most 1
 STAND_IN = "on made-up drugs and genes: the recorded ones are not ours to give"
 
 
@@ -161,7 +161,7 @@ def no_worse_than_the_baseline(dataset: "Dataset") -> Finding:
 def not_linear(dataset: "Dataset") -> Finding:
     """A misfit of rounding alone is none."""
     misfit = float(np.linalg.norm(dataset.misfit.values))
-    return Finding({"misfit": misfit, "in the paper": MISFIT}, misfit > SMALL)
+    return Finding({"misfit": misfit, "in the paper": MISFIT}, misfit > ROUNDED_SCORE)
 
 
 @claim("Algorithm 3 on the published signatures and phenotype gives the logged baseline scores.")
@@ -175,7 +175,7 @@ def baseline_repeats(dataset: "Dataset") -> Finding:
         "largest difference": largest,
         "correlation": float(np.corrcoef(scores, again)[0, 1]),
     }
-    return Finding(measured, largest < SMALL)
+    return Finding(measured, largest < ROUNDED_SCORE)
 
 
 def _boxes(dataset: "Dataset", ax: "Axes") -> None:
