@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import Any
 
+from . import replaced as _replaced  # noqa: F401  notes each module as it is imported
 from .system import forks as _forks  # noqa: F401  notices each fork, which JAX does not survive
 from .system import interrupts as _interrupts
 from .version import VERSION

@@ -5,6 +5,8 @@ from typing import Any
 
 import jax
 
+from . import replaced
+
 # JAX looks up traces of inner functions (under `jit`, in loops and branches) by this too.
 _reading: Any = jax.make_user_context(None)
 
@@ -15,5 +17,8 @@ def reading(number: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def shared() -> contextlib.AbstractContextManager[Any]:
-    """A block that traces functions of this package alone, where any may be used."""
-    return _reading(None)
+    """A block that traces functions of this package alone, where any may be used.
+
+    Of those that were traced while parts of the package were replaced, those with the same parts.
+    """
+    return _reading(-replaced.state() or None)

@@ -52,7 +52,7 @@ def _check(structure: CellStructure, numbers: Numbers, key: Key, traces: TraceCa
         drawn = (watch.part(instance, draw) if instance else draw)(key)
         found = [drawn]
         simulator = getattr(drawn if instance else problem, "simulator", None)
-        if not _is_own(simulator):
+        if simulator is not None and not _is_own(simulator):
             found.append(reward_drawn(watch, simulator, key, zero))
         if algorithm:
             env, made, _ = watch.call(constructor, factory.build)(drawn)

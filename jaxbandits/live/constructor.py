@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from .. import replaced
 from ..core import Algorithm, needs_context
 from ..engine.assumptions import broken_by_family
 from ..engine.partition import derived_options
@@ -32,6 +33,7 @@ Numbers: TypeAlias = Mapping[str, Any]
 Options: TypeAlias = dict[str, Any]
 
 REVISIONS = "revisions"  # the entry of a description with them, where there are any
+REPLACED = "replaced"  # the entry with the names of replaced parts of this package
 CODE = "code of "  # before the name of a part of a description, whose code is hashed
 # A simulation knows these two; of real rewards they are not known.
 UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
@@ -177,7 +179,8 @@ def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict
     """What is run as a dict of strings: equal exactly where the same would be run.
 
     Functions of a user have an entry more, `CODE` and their place: a hash of their code. Where
-    numbers have changed since version 0.2.0, the entry `REVISIONS` has the lines that say how.
+    numbers have changed since version 0.2.0, the entry `REVISIONS` has the lines that say how. The
+    entry `REPLACED` names the parts of this package that are replaced, where there are some.
 
     Raises:
       ValueError: the constructor, or a function among its options, has no name of its own.
@@ -196,7 +199,9 @@ def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict
     code = {name: digits for name, digits in hashes.items() if digits}
     revisions = revised_ones(revisions_of([function for _, function in functions]))
     later = {REVISIONS: json.dumps(revisions)} if revisions else {}
-    return first | {name: _brief(value) for name, value in options} | code | later
+    changed = ", ".join(sorted(replaced.look()))
+    own = {REPLACED: changed} if changed else {}
+    return first | {name: _brief(value) for name, value in options} | code | later | own
 
 
 def _hash_of(name: str, function: Any, path: Any) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .. import replaced
 from ..engine.checks import size_or_none
 from ..report.reading import CALCULATED
 from ..sweeps.dataset import write
@@ -18,6 +19,7 @@ from ..sweeps.store import CELLS
 from ..system.files import replacing
 from ..system.machine import provenance
 from ..system.named import text_of
+from ..system.own_code import hash_of_value
 from ..system.progress import Progress
 from ..version import VERSION
 from .experiment import Result, write_claims
@@ -180,7 +182,9 @@ def _check_folder(out: Path, title: str) -> None:
 
 def _key(row: functools.partial[Numbers], revision: int) -> str:
     """The hash of what calculates a row, of its revision, and of the version of this package."""
-    text = json.dumps([VERSION, revision, text_of(row)])
+    changed = replaced.look()
+    more = [hash_of_value(changed)] if changed else []
+    text = json.dumps([VERSION, revision, text_of(row), *more])
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 

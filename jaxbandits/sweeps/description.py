@@ -200,15 +200,22 @@ def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[s
 
 
 def _data_lost(old: "xarray.Dataset", new: Attributes) -> list[str]:
-    return [
-        f"other files behind instance {label!r}" for label in _other_hashes("data", old, new)
-    ] + [f"other code of yours behind {table}" for table in _other_hashes("code", old, new)]
+    had, has = (stated(attrs, "data") for attrs in (old.attrs, new))
+    files = [x for x, hashes in had.items() if not set(hashes) <= set(has.get(x, hashes))]
+    return [f"other files behind instance {label!r}" for label in files] + [
+        f"other code of yours behind {table}" for table in _other_code(old, new)
+    ]
 
 
-def _other_hashes(name: str, old: "xarray.Dataset", new: Attributes) -> list[str]:
-    """What both have hashes of, where the new ones lack some of the old."""
-    had, has = (stated(attrs, name) for attrs in (old.attrs, new))
-    return [x for x, hashes in had.items() if not set(hashes) <= set(has.get(x, hashes))]
+def _other_code(old: "xarray.Dataset", new: Attributes) -> list[str]:
+    """The tables of both whose functions have changed, of results that say what they were."""
+    if "code" not in old.attrs:
+        return []
+    had, has = (stated(attrs, "code") for attrs in (old.attrs, new))
+    tables = stated(old.attrs, "options").keys() & stated(new, "options").keys()
+    pairs = [(table, set(had.get(table, ())), set(has.get(table, ()))) for table in sorted(tables)]
+    # A table without a hash is of this package, of which parts may be replaced.
+    return [table for table, then, now in pairs if not then <= now or (now and not then)]
 
 
 def in_words(differences: Sequence[str]) -> str:

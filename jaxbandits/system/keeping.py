@@ -20,7 +20,7 @@ import re
 import sys
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -29,6 +29,7 @@ import jax.numpy as jnp
 from jax.experimental import serialize_executable
 from jax.stages import Compiled, Lowered
 
+from .. import replaced
 from ..version import IMPORTED, VERSION
 from . import kept_programs
 from .interrupts import waited_for
@@ -79,9 +80,19 @@ class Remembered:
 
     def __call__(self, function: Callable[..., T]) -> Any:
         """Decorate a function."""
-        cached = functools.lru_cache(maxsize=256)(function)
+
+        @functools.lru_cache(maxsize=256)
+        def cached(_state: int, *args: Hashable) -> T:
+            return function(*args)
+
+        @functools.wraps(function)
+        def call(*args: Hashable) -> T:
+            return cached(replaced.state(), *args)
+
         self._caches.append(cached)
-        return cached
+        shown: Any = call
+        shown.cache_clear, shown.cache_info = cached.cache_clear, cached.cache_info
+        return shown
 
     def forget(self) -> None:
         """Forget all programs; those that are playing are not freed."""
@@ -159,9 +170,9 @@ def name_of(*parts: Any) -> str | None:
 
     Returns:
       None where nothing is kept, where a part is not of this package or reads a file, or where the
-      package has been edited since it was imported.
+      package has been edited, or a part of it replaced, since it was imported.
     """
-    if not keeps():
+    if not keeps() or replaced.look():
         return None
     try:
         text = repr([text_of(part) for part in parts])

@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from ..compile_options import quick
 from ..precision import is_traced
+from ..retracing import shared
 from . import keeping
 from .traces import arguments_of, shapes_of
 
@@ -60,7 +61,8 @@ def _program(function, quickly, treedef, avals, *_):
 
     def lower():
         jitted = jax.jit(function, compiler_options=options, keep_unused=True)
-        return jitted.lower(*arguments)
+        with shared():
+            return jitted.lower(*arguments)
 
     name = keeping.name_of("call", function, options, treedef, avals)
     return keeping.program(name, lower, arguments, options)

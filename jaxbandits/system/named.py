@@ -13,9 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from .. import replaced
 from .file_stamps import FileStamp
 
-PACKAGE: str = __name__.partition(".")[0]
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -27,8 +27,11 @@ def is_named(*values: Any) -> bool:
     """Whether these are made of plain data and of what is of this package, Python or JAX alone.
 
     Then they mean the same as long as the process lasts. Of anything else, such as a function of a
-    user, a library or a plugin, nobody can say so.
+    user, a library or a plugin, nobody can say so; nor of this package, where a part of it was
+    replaced.
     """
+    if replaced.look():
+        return False
     try:
         for value in values:
             text_of(value)
@@ -86,7 +89,7 @@ def _name_of_one(thing: Any) -> str:
     name = getattr(thing, "__qualname__", "<none>")
     if thing is type(None) or (module == "builtins" and getattr(builtins, name, None) is thing):
         return name
-    known = module.partition(".")[0] in (PACKAGE, "jax")
+    known = module.partition(".")[0] in (replaced.PACKAGE, "jax")
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -4,7 +4,8 @@ It holds two things. The syntax of the user's files that are reached by imports 
 see `user_files`. And the values, as they are now, of what the functions read besides their
 arguments: globals, scopes around them, attributes of classes, objects and modules, variables of the
 environment, files. Of this package, of installed packages and of the standard library only names
-count. A value of which nothing can be said that would tell it from another is refused.
+count, and of this package what somebody has replaced, see `replaced`. A value of which nothing can
+be said that would tell it from another is refused.
 
 Not seen is what a call of another library reads by itself, from a file or over a network.
 """
@@ -35,6 +36,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import replaced
 from .literal_names import attributes_in, files_in, globals_in
 from .own_classes import Names, Part, fields_of, inside, is_added, state_of
 from .plugins import digest
@@ -64,7 +66,7 @@ def hash_of_code(function: Any, *, reads_files: bool = False) -> str:
       function: a function, a class, an object, or what is around one: `functools.partial`.
       reads_files: whether the files that it reads are known, and need not be named in it.
     Returns:
-      "" where there is no code of a user.
+      "" where there is no code of a user, and no part of this package is replaced.
     Raises:
       Unknown: something that it reads has no description; the text says what, and the way out.
     """
@@ -99,9 +101,16 @@ class _Walk:
         self._done: dict[Any, tuple[str, Any]] = {}  # with the object, whose id stays its own
 
     def hash(self, value: Any) -> str:
-        """`MARK` and the hash of a value and of the files that were met."""
+        """`MARK` and the hash of a value and of the files that were met.
+
+        Where parts of this package are replaced, they are part of it.
+        """
+        changed = replaced.look()
+        self.met_own_code = self.met_own_code or bool(changed)
         try:
-            found = self.of(_name(value), value)
+            found = [self.of(_name(value), value)]
+            for name, part in sorted(changed.items()):
+                found += [name, self.of(name, part)]
         except Unknown:
             raise
         except Exception as error:  # of an odd object among the user's, or one nested too deeply
@@ -109,7 +118,7 @@ class _Walk:
                 f"{_name(value)} reads what cannot be looked at ({type(error).__name__}): give "
                 "what is read of it as an option"
             ) from None
-        return MARK + _hash(found, *self.files.hashes).partition(":")[2]
+        return MARK + _hash(*found, *self.files.hashes).partition(":")[2]
 
     def of(self, name: str, value: Any, attributes: Names | None = None) -> str:
         """Text that changes whenever the value does.

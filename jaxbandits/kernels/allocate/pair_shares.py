@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from ... import replaced
 from ...types import Table
 from ..linalg import scaling, spd
 from ..tracing import traced_once
@@ -50,11 +51,11 @@ def completed(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
     if not needed:
         return {}
     arms = np.ascontiguousarray(values["arms"], float)
-    return {"ratios": _remembered(arms.tobytes(), arms.shape)}
+    return {"ratios": _remembered(replaced.state(), arms.tobytes(), arms.shape)}
 
 
 @functools.lru_cache(maxsize=4)  # the cells of a sweep need the same table one after another
-def _remembered(data, shape):
+def _remembered(_state, data, shape):
     table = by_linear_programs(np.frombuffer(data).reshape(shape))
     table.setflags(write=False)
     return table
