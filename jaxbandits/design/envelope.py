@@ -57,7 +57,7 @@ def _for_gaps(arms, targets, values, tol):
         return found[-1][0]
 
     between = by_name.named("interior_point", tol).between
-    design = oracles.oracle(arms, targets, values, Solver(between, along))
+    design = oracles.oracle(arms, targets, values, Solver(between, along, along))
     return _solved(arms, found[-1])._replace(design=design)
 
 

@@ -4,6 +4,7 @@ Ties are broken by `order`, a random permutation drawn once per replication. A s
 the same law as with a fresh coin, and no more random numbers are spent.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from .tracing import traced_once
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 FEW_LARGEST = 4  # so many maxima take less time than sorting all values
+MANY = 30  # times as many values as are wanted, beyond which not all of them are sorted
 COARSE = 20  # bits of values that are compared coarsely
 SOME = 8  # rounding errors; in double precision these are below every tolerance in use
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
@@ -244,12 +246,29 @@ def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
 def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
     """Indices of the `number` largest values, at most n, the largest first; ties in their order."""
     if number > FEW_LARGEST:
-        return jnp.argsort(-values)[:number]
+        if values.size < MANY * number:
+            return jnp.argsort(-values)[:number]
+        indices, some = _in_leading_blocks(values, number)
+        return indices[jnp.argsort(-some)[:number]]
     chosen = []
     for _ in range(number):
         chosen.append(best(values).arm)
         values = jnp.where(jnp.arange(values.size) == chosen[-1], -jnp.inf, values)
     return jnp.stack(chosen)
+
+
+def _in_leading_blocks(values, number):
+    """Indices in their order, and values, among which are the `number` largest ones.
+
+    Each of them lies in one of as many blocks, those with the largest maxima: any other block comes
+    after `number` values at least. To sort maxima and a few blocks takes a tenth of the time.
+    """
+    width = math.isqrt(values.size // number)
+    rest = -values.size % width
+    table = jnp.pad(values, (0, rest), constant_values=-jnp.inf).reshape(-1, width)
+    leading = jnp.sort(jnp.argsort(-jnp.nanmax(table, axis=1))[:number])
+    indices = leading[:, None] * width + jnp.arange(width)
+    return indices.ravel(), table[leading].ravel()
 
 
 @traced_once

@@ -166,3 +166,25 @@ def test_rounding_breaks_no_tie():
     assert found[0] == found[1] < found[5]
     assert found[4] < found[2] == found[3] < found[0]
     assert found[6] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("size", "number"), [(20_100, 35), (1050, 35), (999, 30), (1000, 5), (7, 5)]
+)
+@pytest.mark.parametrize("kind", ["distinct", "tied", "mostly absent", "few", "equal", "unknown"])
+def test_largest_agrees_with_sorting(size, number, kind):
+    """Also where only a few blocks of the values are sorted; ties keep their order."""
+    generator = np.random.default_rng(3)
+    values = generator.normal(size=size)
+    if kind == "tied":
+        values = np.round(values)
+    elif kind == "mostly absent":
+        values[generator.random(size) < 0.7] = -np.inf
+    elif kind == "few":
+        values[3:] = -np.inf
+    elif kind == "equal":
+        values[:] = 0.5
+    elif kind == "unknown":
+        values[generator.random(size) < 0.1] = np.nan
+    wanted = np.argsort(-values, kind="stable")[:number]
+    np.testing.assert_array_equal(selection.largest(jnp.asarray(values), number), wanted)

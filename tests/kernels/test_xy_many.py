@@ -11,7 +11,7 @@ import jaxbandits as jb
 from jaxbandits.design.envelope import best_for_gaps, best_for_pairs
 from jaxbandits.kernels.design import directions
 from jaxbandits.kernels.design.xy import many_arms
-from jaxbandits.kernels.design.xy.by_name import VERY_MANY, are_many, bytes_needed, named
+from jaxbandits.kernels.design.xy.by_name import LISTED, VERY_MANY, are_many, bytes_needed, named
 from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
@@ -198,6 +198,24 @@ def test_the_memory_of_a_design_is_about_what_is_said(shape):
 def test_a_few_arms_with_very_many_directions_are_many():
     assert not are_many(20, 5, VERY_MANY)
     assert are_many(20, 5, VERY_MANY + 1)
+
+
+def test_listed_pairs_of_targets_are_many_sooner():
+    """Their design is that of one problem with all of them, up to its tolerance."""
+    arms = jnp.array(sphere(40, 3))
+    vectors = jnp.array(sphere(LISTED + 1, 3)) * jnp.linspace(0.2, 2.0, LISTED + 1)[:, None]
+    active = jnp.arange(LISTED + 1) % 3 > 0
+    solver = named("interior_point", 1e-4)
+    some, every = (
+        jax.jit(solver.among)(arms, vectors, active),
+        jax.jit(solver.along)(arms, vectors, active),
+    )
+    assert some.converged & every.converged
+    np.testing.assert_allclose(some.value, every.value, rtol=2e-4)
+    assert some.iterations != every.iterations  # rounds of small problems, and steps of one
+    reached = norms(arms, some.weights, np.asarray(vectors)[np.asarray(active)]).max()
+    np.testing.assert_allclose(some.value, reached, rtol=1e-8)
+    assert not are_many(40, 3, LISTED + 1)
 
 
 @pytest.mark.parametrize("copied", ["all", "some"])

@@ -71,7 +71,7 @@ def sized_design(
     radius.logistic`, at this `level`, is finite; the design is the best for the C at that reach.
 
     Args:
-      solve: `Solver.along` of `design.xy.by_name`.
+      solve: `Solver.among` of `design.xy.by_name`.
       accuracy: of the differences; infinite if they do not matter.
       loss: by how much rounding may multiply squared norms.
     """

@@ -18,16 +18,24 @@ from .many_arms import Aims, Counting, Found
 
 DESIGNS: dict[str, float] = {"interior_point": 1e-3, "frank_wolfe": 0.01}  # the tolerance of each
 MANY, VERY_MANY = 10_000, 40_000  # directions
+LISTED = 8_000  # of these, where one problem has a row for each and no products of pairs
 Solve: TypeAlias = Callable[
     [Float[Array, "K d"], Float[Array, "N d"], Bool[Array, " N"]], Design
 ]  # (arms, targets or directions, which of them count) -> Design
 
 
 class Solver(NamedTuple):
-    """A design for all differences of the targets alive, and one for listed directions."""
+    """A design for all differences of the targets alive, and two for listed directions.
+
+    Attributes:
+      between: of targets.
+      along: of directions, about as many as targets.
+      among: of directions, about as many as pairs of targets.
+    """
 
     between: Solve
     along: Solve
+    among: Solve
 
 
 def named(name: str, tol: Scalar | None = None) -> Solver:
@@ -37,13 +45,15 @@ def named(name: str, tol: Scalar | None = None) -> Solver:
         return Solver(
             lambda *problem: between(*problem, tol=tol)[0],
             lambda *problem: along(*problem, tol=tol)[0],
+            lambda *problem: along(*problem, tol=tol, most=LISTED)[0],
         )
 
     def step_by_step(arms, targets, alive):
         pairs = Pairs(targets)
         return frank_wolfe.xy_frank_wolfe(arms, pairs, _both(pairs, alive), tol=tol)
 
-    return Solver(step_by_step, lambda *problem: frank_wolfe.xy_frank_wolfe(*problem, tol=tol))
+    listed = lambda *problem: frank_wolfe.xy_frank_wolfe(*problem, tol=tol)  # noqa: E731
+    return Solver(step_by_step, listed, listed)
 
 
 def cut(name: str, tol: Scalar | None = None) -> Solve:
@@ -88,9 +98,10 @@ def along(
     active: Bool[Array, " P"],
     *,
     tol: Scalar,
+    most: int = VERY_MANY,
 ) -> tuple[Design, Counting]:
-    """The optimal design for listed directions."""
-    if are_many(*arms.shape, vectors.shape[0]):
+    """The optimal design for listed directions; of more than `most`, small problems have a few."""
+    if vectors.shape[0] > most or are_many(*arms.shape, vectors.shape[0]):
         return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
     design, duals = interior_point.saddle(arms, vectors, active, tol=tol)
     return design, Counting(jnp.arange(duals.size)[:, None].repeat(2, 1), duals)
