@@ -23,7 +23,8 @@ from ..messages import brief
 from .machine import in_gibibytes, memory_bytes
 
 BEGINS = b"PK"  # the first bytes of every .npz file
-PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the two ways in which NumPy writes arrays
+# The two ways in which NumPy writes arrays, and that of cells which are kept for long.
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA)
 END = struct.Struct("<4s4H2LH")  # the last record of an archive
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 HEADER_BYTES = 10_000  # at most, of the text that says what an array is
