@@ -1,11 +1,14 @@
-"""Which earlier traces JAX may use for a function that is traced again."""
+"""Which earlier traces JAX may use for a function that is traced again.
+
+`state` numbers what was replaced in this package: what was traced with other parts is not used.
+"""
 
 import contextlib
 from typing import Any
 
 import jax
 
-from . import replaced
+from .replaced import state as state
 
 # JAX looks up traces of inner functions (under `jit`, in loops and branches) by this too.
 _reading: Any = jax.make_user_context(None)
@@ -21,4 +24,4 @@ def shared() -> contextlib.AbstractContextManager[Any]:
 
     Of those that were traced while parts of the package were replaced, those with the same parts.
     """
-    return _reading(-replaced.state() or None)
+    return _reading(-state() or None)

@@ -12,6 +12,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 # The first entry that starts a module's name gives its floor; a folder's name ends in "/".
 FLOORS = {
     "messages": -3,
+    "replaced": -2,
     "real_numbers": -2,
     "retracing": -1,
     "signatures": -1,

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from ... import replaced
+from ...retracing import state
 from ...types import Table
 from ..linalg import scaling, spd
 from ..tracing import traced_once
@@ -51,7 +51,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
     if not needed:
         return {}
     arms = np.ascontiguousarray(values["arms"], float)
-    return {"ratios": _remembered(replaced.state(), arms.tobytes(), arms.shape)}
+    return {"ratios": _remembered(state(), arms.tobytes(), arms.shape)}
 
 
 @functools.lru_cache(maxsize=4)  # the cells of a sweep need the same table one after another

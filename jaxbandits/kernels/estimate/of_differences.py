@@ -1,6 +1,7 @@
 """Least squares where nothing but differences of targets has to be known."""
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..linalg import spd, subspace
@@ -23,7 +24,11 @@ def inverse(
     alive are; otherwise `V^-` is NaN.
     """
     found = spd.inverse(least_squares.gram(arms, counts), may_lack_rank=True)
-    space, part = subspace.of_weighted(arms, counts)
-    inside = subspace.differences_within(space, targets, alive, strict=True)
-    matrix = jnp.where(found.positive, found.matrix, jnp.where(inside, part, jnp.nan))
-    return matrix, found.positive | inside
+
+    def on_the_span():
+        space, part = subspace.of_weighted(arms, counts)
+        inside = subspace.differences_within(space, targets, alive, strict=True)
+        return jnp.where(inside, part, jnp.nan), inside
+
+    # The rare case, which costs more than all else: branches are taken where lanes share results.
+    return lax.cond(found.positive, lambda: (found.matrix, jnp.array(True)), on_the_span)
