@@ -177,7 +177,7 @@ def test_a_cell_that_waits_for_more_pieces_is_not_asked_for_again():
     pieces = cluster._Pieces(recorded, PLAN, [(None, cells)], lambda *_: None, {})
     pieces._add(0, [0])
     submitted = pieces._submit()
-    runs = {0: jb.Runs(*np.ones((5, 4)), np.zeros((4, 2)))}
+    runs = {0: jb.Runs(*np.ones((3, 4), int), *np.ones((2, 4), bool), np.zeros((4, 2), int))}
     runs[0].meta["seconds"] = 0.01
     left = sum(len(numbers) for _, numbers in pieces._missing[0])
     for future in submitted:

@@ -113,7 +113,7 @@ def test_the_lines_of_a_sweep_name_what_is_compiled(capsys):
 )
 def test_a_finished_cell_says_how_long_it_compiled(seconds, end):
     (cell,) = grid.check(grid.planned({"basis": INSTANCE}, {"SH": SH}, replications=1))
-    runs = Runs(*np.ones((5, 1), bool), np.zeros((1, 3)))
+    runs = Runs(*np.ones((3, 1), int), *np.ones((2, 1), bool), np.zeros((1, 3), int))
     runs.meta.update(seconds=2.0, compile_seconds=seconds)
     assert grid._line(cell, runs, stored=False).endswith(f"1 replications, {end}")
 

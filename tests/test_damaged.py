@@ -283,11 +283,19 @@ def test_replications_without_a_pull_can_be_read():
     assert refusal(packed(SETS | none)) is None
 
 
-def test_objects_of_python_are_not_written(tmp_path):
-    some = dataclasses.replace(runs(), info={"things": np.array([{}] * 40, object)})
-    with pytest.raises(ValueError, match=r"^info/things must hold numbers, got objects of Python$"):
-        some.save(tmp_path / "x.npz")
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"info": {"things": np.array([{}] * 40, object)}}, "'info/things' must hold "),
+        ({"pulls": np.zeros(0, int)}, "'pulls' has 0 entries where 'replication' has 40"),
+        ({"correct": np.full(40, np.nan)}, "'correct' must hold truth values"),
+        ({"stopped": np.full(40, 0.5)}, "'stopped' must hold truth values"),
+        ({"regret": np.zeros((40, 3))}, "it has no 'rounds'"),
+    ],
+)
+def test_tables_that_do_not_fit_each_other_make_no_runs(changed, message):
+    with pytest.raises(ValueError, match=f"^Runs: {message}"):
+        dataclasses.replace(runs(), **changed)
 
 
 def test_the_file_of_a_live_run_is_called_one(tmp_path):

@@ -235,7 +235,7 @@ EVERY = {
 
 def compared(data):
     options = json.dumps({"[instances.instance]": {"constructor": "soare"}})
-    return jb.Comparison(data.assign_attrs(options=options), None)
+    return jb.Comparison(data.assign_attrs(options=options))
 
 
 @pytest.mark.parametrize("name", params(EVERY, always=("runs", "comparison")))

@@ -117,7 +117,7 @@ def test_only_names_of_partial_files_are_removed(tmp_path):
 def test_what_is_no_file_is_not_replaced_by_one(make, words, tmp_path):
     make(tmp_path / "x")
     before = (tmp_path / "x").lstat()
-    runs = jb.Runs(*np.zeros((5, 1)), np.zeros((1, 2)))
+    runs = jb.Runs(*np.zeros((3, 1), int), *np.ones((2, 1), bool), np.zeros((1, 2), int))
     with pytest.raises(ValueError, match=rf"x cannot be written: {words}$"):
         runs.save(tmp_path / "x")
     assert os.path.samestat(before, (tmp_path / "x").lstat())

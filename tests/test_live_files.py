@@ -87,7 +87,7 @@ def assert_refused(path, match, constructor=LINGAPE, arms=ARMS, **options):
 def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
     whole = bytearray(saved.read_bytes())
     if kind == "runs":
-        jb.Runs(*np.zeros((5, 1)), np.zeros((1, 2))).save(saved)
+        jb.Runs(*np.zeros((3, 1), int), *np.ones((2, 1), bool), np.zeros((1, 2), int)).save(saved)
     elif kind == "array":
         with saved.open("wb") as stream:
             np.save(stream, ARMS)

@@ -74,9 +74,10 @@ def test_replications_cut_short_never_stop(ax):
     assert ax.get_legend() is None
 
 
-def test_many_replications_are_drawn_by_few_steps(runs, ax):
+def test_many_replications_are_drawn_by_few_steps(ax):
     pulls = np.random.default_rng(1).integers(1, 10**6, 50_000)
-    many = dataclasses.replace(runs, pulls=pulls, stopped=np.ones(len(pulls), bool))
+    arm_pulls = np.stack([pulls, 0 * pulls], axis=1)
+    many = dataclasses.replace(recorded(len(pulls)), pulls=pulls, arm_pulls=arm_pulls)
     jb.plot.stopping_times(many, ax=ax)
     (line,) = ax.get_lines()
     x, y = line.get_xdata(), line.get_ydata()

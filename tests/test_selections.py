@@ -1,9 +1,11 @@
 """Figures and tables of any part of a sweep's dataset are those of what it holds."""
 
+import dataclasses
 import json
 from functools import partial
 
 import numpy as np
+import pandas
 import pytest
 import xarray
 from pages import example
@@ -11,7 +13,8 @@ from params import params
 
 import jaxbandits as jb
 from jaxbandits.report import pairs, plot, table, write
-from jaxbandits.sweeps.columns import SUMMARY
+from jaxbandits.report.frame import frame
+from jaxbandits.sweeps.columns import SUMMARY, TAKEN
 from jaxbandits.sweeps.dataset import write as save
 from jaxbandits.sweeps.selection import complete, replications_text
 
@@ -55,7 +58,6 @@ SELECTIONS = {
         {"replication": [*range(7)]},
     ),
     "one replication": (lambda d: d.isel(replication=3), {"replication": [3]}),
-    "one without a number": (lambda d: d.isel(replication=3, drop=True), {"replication": [3]}),
     "an instance": (lambda d: d.isel(instance=0), {}),
     "an instance by name": (lambda d: d.sel(instance="soare"), {}),
     "an instance without a name": (lambda d: d.isel(instance=0, drop=True), {}),
@@ -70,6 +72,13 @@ SELECTIONS = {
         {"algorithm": [1], "angle": [0], "replication": [4]},
     ),
     "another order": (lambda d: d.isel(angle=[1, 0]), {"angle": [1, 0]}),
+    "renamed without labels": (lambda d: d.rename_dims(angle="a", replication="r"), {}),
+    "labels of pandas": (
+        lambda d: d.assign_coords(angle=pandas.CategoricalIndex(d.angle.values)),
+        {},
+    ),
+    "labels of any precision": (lambda d: d.assign_coords(angle=d.angle.astype("g")), {}),
+    "numbers of half precision": (lambda d: d.assign(pulls=d.pulls.astype(np.float32)), {}),
     "other dimensions first": (lambda d: d.transpose(..., "algorithm", "instance"), {}),
     "stacked": (lambda d: d.stack(cell=("instance", "algorithm")), {}),
     "only what is needed": (lambda d: d[["pulls", "correct", "stopped", "reason"]], {}),
@@ -100,7 +109,7 @@ def test_a_selection_is_summed_up_as_what_it_holds(dataset, name):
     assert f"{number} replications" in plot.title_of(one)
 
 
-DRAWN = ("a mask", "one without a number", "one cell", "another order", "stacked", "more numbers")
+DRAWN = ("a mask", "one cell", "another order", "stacked", "more numbers")
 
 
 @pytest.mark.parametrize("name", params(SELECTIONS, always=DRAWN))
@@ -160,7 +169,7 @@ TWICE = {
 @pytest.mark.parametrize("odd", TWICE)
 @pytest.mark.parametrize(
     "read",
-    [jb.plot.sweep, table.rows, lambda d: jb.Comparison(d, None).runs],
+    [jb.plot.sweep, table.rows, lambda d: jb.Comparison(d).runs],
     ids=["figure", "table", "runs"],
 )
 def test_a_replication_does_not_count_twice(dataset, read, odd):
@@ -238,6 +247,29 @@ REFUSED = {
     "averaged over replications": (lambda d: d.mean("replication"), "no replication left: select"),
     "averaged over algorithms": (lambda d: d.mean("algorithm"), "average nothing over them"),
     "averaged over an axis": (lambda d: d.mean("angle"), "average nothing over them"),
+    "the most of the replications": (
+        lambda d: d.max("replication", keep_attrs=True),
+        "no replication left: select .*; a single one keeps its number",
+    ),
+    "the fewest": (lambda d: d.min("replication", keep_attrs=True), "no replication left: select"),
+    "another name": (lambda d: d.rename(replication="r"), "no replication left: select"),
+    "without a number": (lambda d: d.isel(replication=3, drop=True), "no replication left: sel"),
+    "answers masked alone": (
+        lambda d: d.assign(correct=d.correct.where(d.replication < 7)),
+        r"^dataset: 'correct' is NaN where 'pulls' is not: select .* dataset.where\(...\)",
+    ),
+    "ends masked alone": (
+        lambda d: d.assign(stopped=d.stopped.where(d.replication < 7)),
+        "^dataset: 'stopped' is NaN where 'pulls' is not",
+    ),
+    "runs": (
+        lambda d: xarray.Dataset({"pulls": ("replication", [1])}, attrs={"seed": "0"}),
+        "^dataset must be that of a sweep, this has no attribute 'axes' and no instances$",
+    ),
+    "a seed as text": (
+        lambda d: d.assign_attrs(seed="0"),
+        "^dataset: the attribute 'seed' is not a whole number, 0 or above, got '0'$",
+    ),
     "no replications": (lambda d: d.isel(replication=[]), "holds no replication"),
     "no algorithms": (lambda d: d.isel(algorithm=[]), "holds no algorithm"),
     "no value of an axis": (lambda d: d.sel(angle=[]), "holds no angle"),
@@ -286,12 +318,73 @@ REFUSED = {
         lambda d: d.assign_coords(angle=[np.nan, 1.0]),
         "labels of angle must be neither NaN nor complex, got nan",
     ),
+    "a date that is none": (
+        lambda d: d.assign_coords(angle=np.array(["2020", "NaT"], "M8[ns]")),
+        "labels of angle must be neither NaN nor complex, got NaT",
+    ),
+    "a value that is None": (
+        lambda d: d.assign_coords(angle=np.array([None, 1.0])),
+        "labels of angle must be neither NaN nor complex, got None",
+    ),
     "complex values": (
         lambda d: d.assign_coords(angle=[1j, 2j]),
         "labels of angle must be neither NaN nor complex",
     ),
     "axes that are no names": (lambda d: d.assign_attrs(axes="[3]"), "not a list of names"),
 }
+
+
+LABELS = {
+    "dates": (np.array(["2021", "2020"], "M8[ns]"), ["2021-01-01 00:00:00", "2020-01-01 00:00:00"]),
+    "lengths of time": (np.array([1, 60], "m8[s]"), ["0 days 00:00:01", "0 days 00:01:00"]),
+    "intervals": (pandas.interval_range(0, 2), ["(0, 1]", "(1, 2]"]),
+    "periods": (pandas.period_range("2020", "2021", freq="Y"), ["2020", "2021"]),
+    "whole numbers of pandas": (pandas.Index([1, 2], dtype="Int64"), [1, 2]),
+    "what no scale shows": (np.array([1e-300, 1e300]), [1e-300, 1e300]),
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_any_kind_are_text_or_numbers(dataset, tmp_path, name):
+    given, shown = LABELS[name]
+    labelled = dataset.assign_coords(angle=given)
+    found, expected = frame(labelled), frame(dataset)
+    assert found.index.unique("angle").tolist() == shown
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert [line[3:] for line in table.rows(labelled)[1]] == [
+        line[3:] for line in table.rows(dataset)[1]
+    ]
+    (ax,) = jb.plot.sweep(labelled, quantities=["pulls"]).axes
+    words = [text.get_text().replace("\n", " ") for text in ax.get_xticklabels()]
+    assert words == [f"{x:g}" if isinstance(x, float) else str(x) for x in shown]
+    comparison = jb.Comparison(labelled.isel(instance=[0]))
+    assert len(comparison.runs) == 4
+    assert len(comparison.to_dataframe()) == 80
+    if name in ("dates", "lengths of time"):
+        with again(labelled, tmp_path) as stored:
+            assert frame(stored).index.equals(found.index)
+
+
+def test_a_dimension_with_labels_of_its_own_is_the_axis(dataset):
+    swapped = dataset.assign_coords(k=("angle", [3, 4])).swap_dims(angle="k")
+    assert frame(swapped).index.names == ["instance", "algorithm", "k"]
+    np.testing.assert_array_equal(frame(swapped).pulls_mean, frame(dataset).pulls_mean)
+
+
+def test_numbers_of_short_precision_are_averaged_in_double(dataset):
+    few = dataset.assign(pulls=dataset.pulls * 0 + 2049).isel(replication=slice(3))
+    few.pulls[..., 0] = 2048
+    short = frame(few.assign(pulls=few.pulls.astype(np.float32)))
+    assert short.pulls_mean.tolist() == [2048 + 2 / 3] * 4
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("bound", [0.0, 1e-308, np.inf])
+def test_bounds_that_are_none_divide_nothing(dataset, bound):
+    given = dataset.assign(pull_lower_bound=0 * complete(dataset).pulls_mean + bound)
+    assert frame(given).over_bound.isna().all() == (bound == 0)
+    jb.plot.sweep(given, quantities=["pulls"]).canvas.draw()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -343,11 +436,16 @@ def test_means_of_arms_are_not_those_of_other_replications(dataset):
 
 def test_a_comparison_shows_what_its_dataset_holds():
     found = jb.compare(LINGAPE, jb.instances.soare(2, angle=1.2), replications=20, bounds=False)
-    part = jb.Comparison(found.dataset.isel(replication=slice(5)), found.table)
+    three = dataclasses.replace(found, dataset=found.dataset.isel(replication=slice(3)))
+    assert repr(three).startswith("3 replications")
+    assert three.table.replications.tolist() == [3, 3]
+    three.dataset["pulls"] = three.dataset.pulls * 0 + 7
+    assert three.table.pulls_mean.tolist() == [7.0, 7.0]
+    part = jb.Comparison(found.dataset.isel(replication=slice(5)))
     assert part.plot().get_suptitle().splitlines()[1].startswith("5 replications")
     assert len(part.runs["A"].pulls) == part.runs["A"].summary()["replications"] == 5
     assert jb.plot.sweep(found).axes
-    masked = jb.Comparison(found.dataset.where(found.dataset.replication < 5), found.table)
+    masked = jb.Comparison(found.dataset.where(found.dataset.replication < 5))
     for draw in (jb.plot.stopping_times, jb.plot.arm_pulls, jb.plot.error_rates):
         one, other = (draw(each) for each in (part, masked))
         for line, same in zip(one.axes[0].get_lines(), other.axes[0].get_lines(), strict=True):
@@ -437,3 +535,64 @@ def test_curves_without_rounds_are_refused():
     regret = ((*part.pulls.dims, "round"), np.zeros((*part.pulls.shape, 0)))
     with pytest.raises(ValueError, match=r"^dataset holds no round: the selection is empty"):
         table.rows(part.assign(regret=regret))
+
+
+def test_the_last_round_is_the_largest_in_any_order():
+    dataset = example(instances=("one",), regret=True)
+    assert jb.Comparison(dataset).to_dataframe().regret.notna().all()
+    order = np.random.default_rng(0).permutation(dataset.sizes["round"])
+    for other in (dataset.isel(round=slice(None, None, -1)), dataset.isel(round=order)):
+        assert frame(other).equals(frame(dataset))
+        assert table.rows(other, pairs.differences(other)) == table.rows(
+            dataset, pairs.differences(dataset)
+        )
+        frames = [jb.Comparison(each).to_dataframe() for each in (other, dataset)]
+        assert frames[0].equals(frames[1])
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        (lambda d: d.isel(round=[0, 1, 1]), "^dataset: the round 2 stands twice"),
+        (
+            lambda d: d.assign_coords(round=[np.nan, *d["round"].values[1:]]),
+            "^dataset: labels of round must be numbers, got NaN",
+        ),
+        (
+            lambda d: d.assign(regret=d.regret.mean("replication")),
+            "^dataset: 'regret' has no replication, which 'pulls' has",
+        ),
+    ],
+)
+def test_curves_that_are_none_are_refused(select, message):
+    with pytest.raises(ValueError, match=message):
+        frame(select(example(instances=("one",), regret=True)))
+
+
+def test_names_of_columns_are_taken(dataset):
+    """Those of all frames; an axis of `at_budget` may be called answer."""
+    with_regret = example(instances=("one",), regret=True)
+    bounded = dataset.assign(pull_lower_bound=0 * complete(dataset).pulls_mean + 9.0)
+    single = jb.Comparison(dataset).to_dataframe()
+    names = {*frame(with_regret), *frame(bounded), *single} - {"answer"}
+    assert {name for name in names if not name.startswith(("info_", "facts_"))} <= TAKEN
+    answered = jb.Comparison(dataset.rename(angle="answer").assign_attrs(axes='["answer"]'))
+    assert answered.to_dataframe().index.names == ["algorithm", "answer", "replication"]
+
+
+def test_an_axis_without_a_value_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^\[axes\] angle must be without None, got \[None, 0.8\]"
+    ):
+        jb.sweep(
+            {"soare": partial(jb.instances.soare, 2)},
+            LINGAPE,
+            axes={"angle": [None, 0.8]},
+            replications=2,
+        )
+
+
+def test_a_dataset_is_none_of_runs(dataset):
+    message = "^runs must be Runs, a dict of Runs by name, or a Comparison, got an xarray.Dataset"
+    with pytest.raises(ValueError, match=message):
+        jb.plot.stopping_times(dataset)

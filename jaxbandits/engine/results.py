@@ -19,7 +19,7 @@ from ..instances.estimated_regret import (
 )
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..parameters import check, probability, require
-from ..system.data_files import Unreadable, check_path, opened
+from ..system.data_files import ArrayFacts, Unreadable, check_path, opened
 from ..system.extras import needed_by
 from ..system.files import replacing
 from . import saved
@@ -100,8 +100,26 @@ class Runs:
     facts: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     regret_errors: Float[np.ndarray, "R K"] | None = None
 
+    def __post_init__(self) -> None:
+        tables = {name: np.asarray(table) for name, table in self._tables().items()}
+        try:
+            saved.check_shapes({name: ArrayFacts(x.dtype, x.shape) for name, x in tables.items()})
+        except Unreadable as error:
+            raise ValueError(f"Runs: {error}") from None
+
     def __len__(self) -> int:
         return len(self.pulls)
+
+    def _tables(self) -> dict[str, Any]:
+        """All arrays, by their names in a file."""
+        tables = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("meta", *saved.DICTS) and getattr(self, f.name) is not None
+        }
+        for group in saved.DICTS:
+            tables |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
+        return tables
 
     def __repr__(self) -> str:
         """The summary in at most ten lines; the arrays are the attributes."""
@@ -250,18 +268,8 @@ class Runs:
 
     def write(self, stream: IO[bytes]) -> None:
         """Write what `save` puts into a file."""
-        arrays = {
-            f.name: getattr(self, f.name)
-            for f in dataclasses.fields(self)
-            if f.name not in ("meta", *saved.DICTS) and getattr(self, f.name) is not None
-        }
-        for group in saved.DICTS:
-            arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
-        for name, table in arrays.items():  # which NumPy would write as a pickle
-            objects = np.asarray(table).dtype.hasobject
-            require(not objects, f"{name} must hold numbers, got objects of Python")
         header = json.dumps({"format": saved.FORMAT, "meta": self.meta})
-        np.savez_compressed(stream, header=np.array(header), **arrays)
+        np.savez_compressed(stream, header=np.array(header), **self._tables())
 
 
 def load(path: Path | str | IO[bytes]) -> Runs:

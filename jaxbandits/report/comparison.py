@@ -1,7 +1,6 @@
 """`compare`: several algorithms on one instance, replication by replication."""
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,15 +41,16 @@ class Comparison:
 
     Attributes:
       dataset: an `xarray.Dataset` as that of `sweep`, with every replication.
-      table: a `pandas.DataFrame`, a row for each algorithm, at each point of the axes where there
-        are any: of regret runs the mean regret at the last round with its standard error and 95%
-        interval (Student's), `regret_mean`, ...; counts and error rate with its exact 95% interval;
-        the same of the mean pulls as of the regret; `pull_lower_bound` and `over_bound`, the ratio
-        to it, where the bound is known. `difference` is the mean difference to the first algorithm
-        there over the same replications, of regret where there is some, else of pulls or, where all
-        algorithms make the same pulls, of errors; with its 95% interval `difference_low` to
-        `difference_high`. It is NaN where replications were cut short, or too few differ in their
-        errors. `print` of the comparison shows the same in few columns of text.
+      table: a `pandas.DataFrame` that is computed from the dataset, a row for each algorithm, at
+        each point of the axes where there are any: of regret runs the mean regret at the last round
+        with its standard error and 95% interval (Student's), `regret_mean`, ...; counts and error
+        rate with its exact 95% interval; the same of the mean pulls as of the regret;
+        `pull_lower_bound` and `over_bound`, the ratio to it, where the bound is known. `difference`
+        is the mean difference to the first algorithm there over the same replications, of regret
+        where there is some, else of pulls or, where all algorithms make the same pulls, of errors;
+        with its 95% interval `difference_low` to `difference_high`. It is NaN where replications
+        were cut short, or too few differ in their errors. `print` of the comparison shows the same
+        in few columns of text.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -61,18 +61,21 @@ class Comparison:
     """
 
     dataset: "xarray.Dataset"
-    table: "pandas.DataFrame"
 
-    @functools.cached_property
+    # Nothing is kept: users change datasets in place.
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """The numbers of each algorithm, see `Comparison`."""
+        return frame(self.dataset).droplevel(INSTANCE)
+
+    @property
     def runs(self) -> "dict[str, Drawable]":
         """The replications of each algorithm, by name; with axes also by point.
 
         Those names are as "LinGapE, angle = 0.3".
         """
-        cells = complete(self.dataset)
-        if "answers" in self.dataset:  # which no figure shows
-            cells = cells.assign(answers=self.dataset.answers)
-        cells, axes = cells.isel(instance=0), axes_of(self.dataset)
+        cells = complete(self.dataset, whole=True).isel(instance=0)
+        axes = axes_of(cells)
         texts = [texts_of(cells[name].values.tolist()) for name in axes]
         found = {}
         for algorithm, *point in itertools.product(
@@ -104,8 +107,8 @@ class Comparison:
         >>> found.to_dataframe().groupby("algorithm").pulls.mean()["halving"].item()
         40.0
         """
-        cells = self.dataset.isel(instance=0, drop=True)
-        if "answers" in cells:
+        cells = complete(self.dataset, whole=True).isel(instance=0, drop=True)
+        if "answers" in cells and "answer" not in cells.coords:  # which an axis may be
             cells = cells.rename(answers="answer")
         return frame_of(cells, per, ["algorithm", *axes_of(cells)])
 
@@ -132,8 +135,10 @@ class Comparison:
         """
         dataset = complete(self.dataset)
         if title is None and ax is None:
-            part = stated(dataset.attrs, "options")[f"[instances.{INSTANCE}]"]
-            title = f"{part_text(part)}\n{said_of(dataset)}"
+            parts = stated(dataset.attrs, "options") if "options" in dataset.attrs else {}
+            part = parts.get(f"[instances.{INSTANCE}]")
+            said = [] if part is None else [part_text(part)]
+            title = "\n".join([*said, said_of(dataset)])
         how: dict[str, Any] = {"ax": ax, "scale": scale, "width": width}
         # The title says which instance.
         return figure(dataset, title=title, named=False, shown=True, **how)
@@ -285,4 +290,4 @@ def compare(
         partial=True,
     )
     assert dataset is not None  # as it is for shards alone
-    return Comparison(dataset, frame(dataset).droplevel(INSTANCE))
+    return Comparison(dataset)

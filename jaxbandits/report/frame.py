@@ -8,6 +8,7 @@ import numpy as np
 
 from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import half_width, standard_error
+from ..sweeps.columns import DIFFERENCE, OVER_BOUND, REGRET
 from ..sweeps.dataset import engines_text, unsettled_text
 from ..sweeps.grid import PARTIAL
 from ..sweeps.selection import PARTS, axes_of, complete
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
 PULLS = ("pulls_mean", "pulls_se", "pulls_low", "pulls_high")
-ENDS = {"difference": "mean", "difference_low": "low", "difference_high": "high"}
+ENDS = dict(zip(DIFFERENCE, ("mean", "low", "high"), strict=True))
 
 
 def frame(dataset: "Dataset") -> "pandas.DataFrame":
@@ -43,7 +44,9 @@ def frame(dataset: "Dataset") -> "pandas.DataFrame":
     columns |= cells
     if "pull_lower_bound" in dataset:
         bound = dataset.pull_lower_bound.transpose(*grid).values.ravel()
-        columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
+        with np.errstate(over="ignore"):
+            ratio = columns["pulls_mean"] / np.where(bound > 0, bound, np.nan)  # no ratio to 0
+        columns |= {"pull_lower_bound": bound, OVER_BOUND: ratio}
     quantity = compared_by(dataset)
     found = _differences(dataset, grid, quantity)
     columns |= {name: [one.get(key, np.nan) for one in found] for name, key in ENDS.items()}
@@ -76,8 +79,7 @@ def _regret(dataset: "Dataset", grid: list[str]) -> dict[str, np.ndarray]:
         error = with_means(standard_error(played), error_of_means(part))
         half = half_width(error, played.size, confidence_of(dataset))
         found.append((mean, error, mean - half, mean + half))
-    names = ("regret_mean", "regret_se", "regret_low", "regret_high")
-    return dict(zip(names, np.array(found).T, strict=True))
+    return dict(zip(REGRET, np.array(found).T, strict=True))
 
 
 def _differences(dataset: "Dataset", grid: list[str], quantity: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..show.canvas import Scale
+from ..show.labels import in_reach
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -36,8 +37,8 @@ def scale_of(
     if not (values.size and values.min() > 0):
         return "linear"
     highest = np.inf if bounds is None or not bounds.size else bounds.max()
-    apart = values.max() / min(values.min(), highest)
-    return "log" if apart > LOG_FROM else "linear"
+    least, largest = float(min(values.min(), highest)), float(values.max())
+    return "log" if largest > LOG_FROM * least else "linear"  # a quotient might overflow
 
 
 def pull_limits(data: "Dataset", scale: Scale = None) -> Limits | None:
@@ -64,9 +65,9 @@ def pull_limits(data: "Dataset", scale: Scale = None) -> Limits | None:
 
 
 def known_bounds(data: "Dataset") -> np.ndarray:
-    """The lower bounds of the pulls that are known."""
+    """The lower bounds of the pulls that are known, and that a scale can show."""
     bounds = data.pull_lower_bound.values if "pull_lower_bound" in data else np.array([])
-    return bounds[np.isfinite(bounds) & (bounds > 0)]
+    return bounds[in_reach(bounds) & (bounds > 0)]
 
 
 def highest_rate(data: "Dataset") -> float:

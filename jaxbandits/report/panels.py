@@ -154,7 +154,7 @@ def _bounds_of_cells(ax: "Axes", data: "Dataset") -> None:
         return
     places, half = [*_groups(data)], _distance(data) / 2
     values = np.array([float(data.pull_lower_bound.sel(place.cell)) for place in places])
-    at, fits = np.array([place.position for place in places]), values > 0
+    at, fits = np.array([place.position for place in places]), np.isin(values, known)
     ax.hlines(values[fits], (at - half)[fits], (at + half)[fits], **_bound_style())
 
 

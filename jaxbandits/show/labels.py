@@ -27,6 +27,7 @@ APART = 0.92  # of the distance of two names: the room of one that stands level
 SPACING = 1.25  # of a line, in the size of its letters
 SIDE = 0.6  # beside the first and the last of several names, in distances of two
 STEPS = 1, 2, 5  # between the arms that are named, and these by powers of ten
+FARTHEST = 1e150  # from 1, as a ratio: what scales and their margins can show
 DIGITS, MOST_DIGITS = 6, 17  # of a value of an axis: usually, and where only more tell two apart
 
 
@@ -55,11 +56,17 @@ def value_text(value: object, digits: int = DIGITS) -> str:
 def positions_of(data: "Dataset", along: str) -> tuple[np.ndarray, bool]:
     """The positions of the values of the axis, and whether these are the values themselves.
 
-    They are for numbers; infinity has no place among them.
+    They are for numbers; infinity has no place among them, nor what no scale can show.
     """
     values = data[along].values
-    numeric = np.issubdtype(values.dtype, np.number) and bool(np.isfinite(values).all())
+    numeric = values.dtype.kind in "iuf" and bool((in_reach(values) | (values == 0)).all())
     return (values if numeric else np.arange(len(values))), numeric
+
+
+def in_reach(values: np.ndarray) -> Bool[np.ndarray, "..."]:
+    """Which numbers a scale can show, of either kind."""
+    sizes = np.abs(values.astype(float))
+    return (sizes >= 1 / FARTHEST) & (sizes <= FARTHEST)
 
 
 def side_by_side(data: "Dataset", along: str) -> Float[np.ndarray, "algorithms points"]:
@@ -75,7 +82,8 @@ def side_by_side(data: "Dataset", along: str) -> Float[np.ndarray, "algorithms p
 
 def _is_log(positions: np.ndarray) -> bool:
     """Whether values along an axis are drawn on a logarithmic scale."""
-    return bool(positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM)
+    least, largest = float(positions.min()), float(positions.max())
+    return least > 0 and largest >= LOG_AXIS_FROM * least  # a quotient might overflow
 
 
 def label_axis(ax: "Axes", data: "Dataset", along: str) -> None:

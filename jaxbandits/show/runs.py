@@ -312,6 +312,9 @@ def of_runs(
 def _named(runs: Several) -> Pairs:
     """Pairs of a name and `Runs`."""
     found = getattr(runs, "runs", runs)  # of a `Comparison`
+    wanted = "runs must be Runs, a dict of Runs by name, or a Comparison, got"
+    is_dataset = hasattr(found, "data_vars")  # of xarray: a mapping, of its tables
+    require(not is_dataset, f"{wanted} an xarray.Dataset; those of sweeps are for jb.plot.sweep")
     pairs = list(found.items()) if isinstance(found, Mapping) else [("", found)]
     require(bool(pairs), "runs must not be empty: give Runs, or a dict of Runs by name")
     names = [str(name) for name, _ in pairs]
@@ -319,9 +322,7 @@ def _named(runs: Several) -> Pairs:
     require(fits, "runs must have names that are not empty and differ as text", names)
     for _, one in pairs:
         if not all(hasattr(one, name) for name in ("pulls", "arm_pulls", "regret", "summary")):
-            raise ValueError(
-                f"runs must be Runs, a dict of Runs by name, or a Comparison, got {brief(one)}"
-            )
+            raise ValueError(f"{wanted} {brief(one)}")
     return pairs
 
 

@@ -15,6 +15,10 @@ SUMMARY = (
     "pulls_high",
     "pulls_mean_is_lower_bound",
 )
+# Columns that tables of comparisons have besides.
+REGRET = ("regret_mean", "regret_se", "regret_low", "regret_high")
+DIFFERENCE = ("difference", "difference_low", "difference_high")
+OVER_BOUND = "over_bound"
 # Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
 TAKEN: frozenset[str] = frozenset(
     {
@@ -22,6 +26,7 @@ TAKEN: frozenset[str] = frozenset(
         *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "judged", "unsettled", "engine_reason"),
         *("promised_error", "pull_lower_bound"),
         *("arm_pulls", "arm_pulls_mean", "regret", "regret_errors"),
+        *(*REGRET, *DIFFERENCE, OVER_BOUND),
         *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them
     }
 )

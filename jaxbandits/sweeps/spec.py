@@ -28,7 +28,7 @@ from .columns import TAKEN
 from .names import Constructor, PartKind
 from .until import check as check_until
 
-AxisValue: TypeAlias = str | float | None
+AxisValue: TypeAlias = str | float
 Point: TypeAlias = dict[str, Any]  # by axis, an `AxisValue`
 Only: TypeAlias = Mapping[str, Sequence[Any]]  # by axis, some of its values
 
@@ -151,7 +151,9 @@ class Sweep:
         if not isinstance(given, list) or not given:
             raise ValueError(f"[axes] {name} must be a list of values, got {brief(given)}")
         kinds = {_kind(v) for v in values}
-        if not any(kinds <= {one, "none"} for one in ("number", "flag")) and kinds != {"text"}:
+        if any(value is None for value in values):  # which files of results would give back as NaN
+            raise ValueError(f"[axes] {name} must be without None, got {brief(given)}")
+        if kinds not in ({"number"}, {"flag"}, {"text"}):
             raise ValueError(
                 f"[axes] {name} must be all numbers, all text or all flags, got {brief(given)}"
             )
@@ -463,7 +465,7 @@ def _located(where: str, error: ValueError) -> ValueError:
 
 def _kind(value: Any) -> str | None:
     """The type of a value that an axis may hold; None for what it may not."""
-    kinds = {"none": type(None), "flag": bool, "text": str, "number": numbers.Real}
+    kinds = {"flag": bool, "text": str, "number": numbers.Real}
     return next((kind for kind, types in kinds.items() if isinstance(value, types)), None)
 
 

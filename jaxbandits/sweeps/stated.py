@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..messages import brief
 from ..system.data_files import Unreadable, parsed
 from ..whole_numbers import is_whole
 from .columns import TIMES
@@ -131,10 +132,14 @@ def stated(attributes: Mapping[str, Any], name: str) -> Any:
     try:
         found = parsed(attributes[name])
     except Unreadable:
-        raise Unreadable(f"the attribute {name!r} is not JSON") from None
+        raise _misstated(name, "JSON", attributes[name]) from None
     if not fits(found):
-        raise Unreadable(f"the attribute {name!r} is not {words}")
+        raise _misstated(name, words, attributes[name])
     return found
+
+
+def _misstated(name: str, words: str, value: Any) -> Unreadable:
+    return Unreadable(f"the attribute {name!r} is not {words}, got {brief(value)}")
 
 
 def check_stated(attributes: Mapping[str, Any]) -> None:
@@ -143,7 +148,7 @@ def check_stated(attributes: Mapping[str, Any]) -> None:
         if name in JSON:
             stated(attributes, name)
         elif name in PLAIN and not PLAIN[name].fits(value):
-            raise Unreadable(f"the attribute {name!r} is not {PLAIN[name].words}")
+            raise _misstated(name, PLAIN[name].words, value)
 
 
 def check_results(attributes: Mapping[str, Any]) -> None:
