@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .messages import reason
+from .messages import brief, reason
 
 REAL: str = "fiub"  # kinds of dtypes
 KINDS: dict[str, str] = {
@@ -68,6 +68,10 @@ def fault(value: Any) -> str | None:
 
 def _fault_of_array(value):
     """That of what has a type of its entries, or can be made an array by NumPy."""
+    if getattr(value, "ndim", 1) == 2 and hasattr(value, "columns"):  # a table of pandas, say
+        for name in value.columns:
+            if (found := fault(np.asarray(value[name]))) is not None:
+                return f"{found} in column {brief(name)}"
     dtype: Any = getattr(value, "dtype", None)
     if not (isinstance(dtype, np.dtype) or hasattr(value, "aval")):  # one of pandas, say
         try:

@@ -829,3 +829,10 @@ def test_features_of_whole_numbers_are_floats_to_an_algorithm(kind):
             algorithm = jb.lingape(arms, theta_norm=1.0)
             moves.append(algorithm.ask(KEY, algorithm.init(KEY)))
         chex.assert_trees_all_equal(*moves)
+
+
+def test_a_column_of_text_is_named():
+    table = pd.DataFrame({"price": [1.0, 2.0], "id": ["a", "b"]})
+    with pytest.raises(ValueError, match=r"arms must be real numbers, got .* in column 'id'"):
+        jb.instances.linear(table, [1.0, 1.0])
+    assert jb.instances.linear(table[["price"]], [1.0]).arms.shape == (2, 1)
