@@ -59,6 +59,14 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
             except (ValueError, OSError) as error:
                 click.echo("error: " + " ".join(_reason(error).split()), err=True)
                 sys.exit(BAD_INPUT)
+            except Exception as error:
+                from ..system.user_errors import told
+
+                text = told(error)
+                if text is None:
+                    raise
+                click.echo(f"error: {text}", err=True)
+                sys.exit(BAD_INPUT)
             except KeyboardInterrupt:
                 interrupts.further_ones_ignored()
                 click.echo(signals.text, err=True)

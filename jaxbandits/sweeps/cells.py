@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from ..signatures import check_call, check_options, name_of
+from ..messages import brief, reason
+from ..signatures import check_call, check_options, function_of, name_of
+from ..system import user_errors
 from ..system.caller import each_once
 from ..system.identity import Plain, describe, digest_files
 from ..system.jax_options import pinned
@@ -214,14 +216,12 @@ def _built(
     code: HashOfCode,
     traces: "TraceCache",
 ) -> BuiltInstance:
-    from ..engine.problems import is_problem, revisions_of_rewards
+    from ..engine.problems import revisions_of_rewards
 
     description = _described(instance, code, options, instance.redraw)
     data = _data(instance, options)
     problem, drawn = located(instance, options, _problem, plan, instance, options, traces)
-    revisions = revisions_of([instance.build, options])
-    if is_problem(drawn):  # anything else is refused later
-        revisions |= revisions_of_rewards(drawn)
+    revisions = revisions_of([instance.build, options]) | revisions_of_rewards(drawn)
     return BuiltInstance(description, data, problem, revisions)
 
 
@@ -249,6 +249,19 @@ def _problem(
     plan: Sweep, instance: Part, options: dict[str, Any], traces: "TraceCache"
 ) -> tuple[Any, Any]:
     """What `simulate` takes as its instance; and the instance, or one that is drawn, in shapes."""
+    from ..engine.problems import is_problem
+
+    problem, drawn = _made(plan, instance, options, traces)
+    if not is_problem(drawn):
+        made = f"{name_of(instance.build)} must return an Instance"
+        text = made if callable(instance.build) else "instance must be an Instance or a constructor"
+        raise ValueError(f"{text}, got {brief(drawn)}")
+    return problem, drawn
+
+
+def _made(
+    plan: Sweep, instance: Part, options: dict[str, Any], traces: "TraceCache"
+) -> tuple[Any, Any]:
     build = instance.build
     if not callable(build):
         return build, build
@@ -291,16 +304,28 @@ def located(part: Part, options: dict[str, Any], function: Callable[..., T], *ar
       options: its options at the point of the cell.
       function, *args: what is called.
     Raises:
-      ValueError: the function has raised it, or another error that the options explain.
+      ValueError: the function has raised it, or another error that the options explain, or that
+        code of a user has raised.
     """
     try:
         return function(*args)
     except (ValueError, TypeError, OverflowError) as error:
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
         odd = [] if isinstance(error, ValueError) else _odd(part, options)
         if odd:  # messages of JAX and NumPy name no option
             message = f"{name_of(part.build)} cannot use {' or '.join(odd)}"
-        raise ValueError(f"{part.table} {message}") from None
+            raise ValueError(f"{part.table} {message}") from None
+        text = None if isinstance(error, ValueError) else user_errors.told(error, _package(part))
+        raise ValueError(f"{part.table} {text or reason(error)}") from (error if text else None)
+    except user_errors.RAISED as error:
+        text = user_errors.told(error, _package(part))
+        if text is None:
+            raise
+        raise ValueError(f"{part.table} {text}") from error
+
+
+def _package(part: Part) -> str:
+    """That of the constructor."""
+    return str(getattr(function_of(part.build), "__module__", None)).partition(".")[0]
 
 
 def _odd(part: Part, options: dict[str, Any]) -> list[str]:

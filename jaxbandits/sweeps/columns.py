@@ -15,7 +15,9 @@ SUMMARY = (
     "pulls_high",
     "pulls_mean_is_lower_bound",
 )
-# Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
+NUM_ARMS = "num_arms"  # which an axis can be named too, as it says the same
+OF_PARTS = ("info_", "facts_")  # begin names: what algorithms count, what the engine finds out
+# Names of dimensions and columns, which no axis can have.
 TAKEN: frozenset[str] = frozenset(
     {
         *("instance", "algorithm", "replication", "why", "arm", "round", "target", "answers"),
