@@ -560,8 +560,23 @@ def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_pat
         ("{}", "must be a list of objects"),
         *((json.dumps([{**CLAIMS[0], "holds": x}]), "must be a list") for x in (1, 0, "x", [])),
         *((json.dumps([{**CLAIMS[0], "claim": x}]), "must be a list") for x in (None, 3, [])),
+        (
+            json.dumps(
+                [{**CLAIMS[0], "measured": {"a": 1, "standard_error": 1, "replications": "x"}}]
+            ),
+            "claim 1 has 'replications' that is no number, 'x'",
+        ),
+        (
+            json.dumps([{**CLAIMS[0], "measured": [{"a": 10**400}]}]),
+            "claim 1 has a number beyond 1e+300",
+        ),
+        (
+            json.dumps([{**CLAIMS[0], "measured": {"not_played": 3}, "holds": None}]),
+            "claim 1 has 'not_played' that is no list of texts, 3",
+        ),
+        (json.dumps([{**CLAIMS[0], "paper": 3}]), "claim 1 has 'paper' that is no text"),
     ],
-    ids=range(15),
+    ids=range(19),
 )
 def test_claims_that_are_none_are_refused(text, words, tmp_path):
     file = tmp_path / "claims.json"
@@ -571,8 +586,13 @@ def test_claims_that_are_none_are_refused(text, words, tmp_path):
     with pytest.raises(ValueError, match=r"claims\.json: ") as caught:
         reading._claims(file)
     assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
     file.write_bytes(b"\xff")
     with pytest.raises(ValueError, match=r"claims\.json: .* it is no text in UTF-8"):
+        reading._claims(file)
+    file.unlink()
+    file.symlink_to(file.name)
+    with pytest.raises(ValueError, match=r"claims\.json: .*symbolic links"):
         reading._claims(file)
 
 

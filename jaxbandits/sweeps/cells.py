@@ -20,7 +20,7 @@ from ..system.own_code import HASH, hash_of_code
 from ..system.progress import Progress
 from ..system.revisions import Revisions, counted, revised_ones, revisions_of
 from . import names, until
-from .spec import Combination, Part, Point, Sweep
+from .spec import LARGEST, Combination, Part, Point, Sweep
 
 if TYPE_CHECKING:
     from ..engine.partition import PreparedCell
@@ -32,8 +32,12 @@ HashOfCode: TypeAlias = Callable[..., str]  # (function, reads_files=...) -> see
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
 MAIN = "__main__"  # the module of a script
 FORMAT = "0.2.0"  # of a spec, named after the version that wrote it first
-LARGEST: int = 2**63  # whole numbers from here on do not fit an array
+LEAST_NUMBERS = 3  # that every replication has: which one it is, its pulls and its answer
 MANY = 1000  # cells, whose check takes long enough to show its progress
+
+
+class TableError(ValueError):
+    """Something is wrong in a table of the sweep, which the message names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +121,8 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
       plan: the `Sweep`.
       progress: whether to show it where there are many cells.
     Raises:
-      ValueError: names the table and what was wrong in it.
+      TableError: names the table and what was wrong in it.
+      ValueError: the results of all cells would not fit into memory.
     """
     from ..system.traces import TraceCache
 
@@ -125,6 +130,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     code = _remembered(hash_of_code)
     traces = TraceCache()  # so that functions of users are read once for a sweep
     number, combinations = plan.num_cells, plan.combinations()
+    _check_only(plan)
     cells: list[Cell | None] = []
     with each_once(), Progress(progress and number >= MANY) as display:
         if not display.has_bars:
@@ -134,9 +140,28 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
             cell = _cell(plan, combination, built, code, traces) if combination.wanted else None
             cells.append(cell)
             display.show("checking cells", done, number)
-    if not any(cells):
-        raise ValueError("only: no cell of the sweep is played")
+    _check_memory(plan, cells)
     return cells
+
+
+def _check_only(plan: Sweep) -> None:
+    """Raise where no cell of the sweep is left."""
+    if not any(combination.wanted for combination in plan.combinations()):
+        tables = [part.table for part in plan.instances + plan.algorithms if part.only]
+        raise TableError(f"{' and '.join(tables)} only: no cell of the sweep is played")
+
+
+def _check_memory(plan: Sweep, cells: Iterable[Cell | None]) -> None:
+    """Raise where the results of all cells, by the least that each has, do not fit into memory."""
+    from ..engine.checkpoints import rounds_of
+    from ..engine.checks import check_memory
+
+    if plan.until:  # which say how many replications there are in the end
+        return
+    distinct = {cell.identity: cell.problem for cell in cells if cell is not None}
+    arms = sum(len(getattr(problem, "arms", ())) for problem in distinct.values())
+    rounds = 0 if plan.horizon is None else len(rounds_of(plan.record, plan.horizon))
+    check_memory(plan.replications, arms + len(distinct) * (LEAST_NUMBERS + rounds))
 
 
 def _remembered(code: HashOfCode) -> HashOfCode:
@@ -242,7 +267,7 @@ def _data(part: Part, options: dict[str, Any]) -> str | None:
         named = isinstance(path, str | os.PathLike) and path  # else the constructor refuses it
         return digest_files(path, below) if named else None
     except OSError as error:
-        raise ValueError(f"{part.table} path: {error}") from None
+        raise TableError(f"{part.table} path: {error}") from None
 
 
 def _problem(
@@ -304,8 +329,8 @@ def located(part: Part, options: dict[str, Any], function: Callable[..., T], *ar
       options: its options at the point of the cell.
       function, *args: what is called.
     Raises:
-      ValueError: the function has raised it, or another error that the options explain, or that
-        code of a user has raised.
+      TableError: the function has raised a `ValueError`, or another error that the options
+        explain, or that code of a user has raised.
     """
     try:
         return function(*args)
@@ -313,14 +338,14 @@ def located(part: Part, options: dict[str, Any], function: Callable[..., T], *ar
         odd = [] if isinstance(error, ValueError) else _odd(part, options)
         if odd:  # messages of JAX and NumPy name no option
             message = f"{name_of(part.build)} cannot use {' or '.join(odd)}"
-            raise ValueError(f"{part.table} {message}") from None
+            raise TableError(f"{part.table} {message}") from None
         text = None if isinstance(error, ValueError) else user_errors.told(error, _package(part))
-        raise ValueError(f"{part.table} {text or reason(error)}") from (error if text else None)
+        raise TableError(f"{part.table} {text or reason(error)}") from (error if text else None)
     except user_errors.RAISED as error:
         text = user_errors.told(error, _package(part))
         if text is None:
             raise
-        raise ValueError(f"{part.table} {text}") from error
+        raise TableError(f"{part.table} {text}") from error
 
 
 def _package(part: Part) -> str:

@@ -172,17 +172,17 @@ def read_files(paths: Iterable[Path | str]) -> tuple[PluginFile, ...]:
 def _read(path: Path) -> PluginFile:
     if path.suffix not in importlib.machinery.SOURCE_SUFFIXES:
         raise ValueError(f"plugin {path}: it must be a Python file, named *.py")
-    from .data_files import Unreadable, opened  # only here, as it takes NumPy
+    from .data_files import Unreadable, read_bytes  # only here, as it takes NumPy
 
     try:
-        with opened(path) as stream:
-            text = stream.read()
+        text = read_bytes(path)
     except Unreadable as error:
         raise ValueError(f"plugin {path}: {error}") from None
-    module = _module(path, text)
+    loader = _Loader(path.resolve(), text)
+    module = _module(path, loader)
     try:
         with _faults_named(path):
-            module.__loader__.exec_module(module)
+            loader.exec_module(module)
             found = {name: _entries(module, name) for name in TABLES.values()}
         tables = {kind: _table(path, name, found[name]) for kind, name in TABLES.items()}
         if not any(tables.values()):
@@ -208,9 +208,9 @@ class _Loader(importlib.abc.ExecutionLoader):
         return importlib.util.decode_source(self._text)
 
 
-def _module(path: Path, text: bytes) -> ModuleType:
+def _module(path: Path, loader: _Loader) -> ModuleType:
     """The module of a file, before it runs."""
-    name, loader = _module_name(path), _Loader(path.resolve(), text)
+    name = _module_name(path)
     spec = importlib.machinery.ModuleSpec(name, loader, origin=str(path))
     spec.has_location = True
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""Errors that the code of a user has raised: one line with their type, their words and the place."""
+"""Errors that the code of a user has raised: one line with type, words and place."""
 
 import traceback
 from collections.abc import Iterator
