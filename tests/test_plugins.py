@@ -263,9 +263,12 @@ def test_constructors_of_an_experiment_that_are_its_own_are_told_from_ours():
 )
 def test_an_error_of_a_plugin_at_use_is_one_line_with_its_place(tmp_path, text, words):
     """No traceback, and the table whose constructor it is."""
-    kind, old = ("f", "coin") if "INSTANCES" in text else ("f", 'sequential_halving"\nbudget = 8')
-    new = kind if old == "coin" else f'{kind}"'
-    sweep = written(tmp_path / "sweep.toml", HALVING.replace(old, new))
+    basis = 'name = "canonical"\ndim = 3\ngap = 0.5'
+    halving, coin, mine = 'name = "sequential_halving"\nbudget = 8', 'name = "coin"', 'name = "f"'
+    table = HALVING.replace(coin, mine)
+    if "INSTANCES" not in text:
+        table = HALVING.replace(coin, basis).replace(halving, mine)
+    sweep = written(tmp_path / "sweep.toml", table)
     rest = "" if "INSTANCES" in text else "\nALGORITHMS = {'f': f}"
     file = written(tmp_path / "mine.py", text + rest)
     refused(call("run", sweep, "--plugin", file, "--out", tmp_path / "out"), f"{sweep}: [", words)
