@@ -606,7 +606,7 @@ def test_nobody_waits_at_a_pipe(name, tmp_path):
     if name == "results.nc":
         plan = parse(PLAN)
         with (
-            pytest.raises(ValueError, match=r"results\.nc: it is a named pipe, and no file and is"),
+            pytest.raises(ValueError, match=r"results\.nc: it is a named pipe, and no file; it is"),
             folder.for_results(tmp_path, plan, cells_of(plan)),
         ):
             pass
