@@ -88,6 +88,8 @@ def number(value: float, digits: int = DIGITS, style: Style = PAGE) -> str:
 def rounded(value: float, digits: int, style: Style = PAGE) -> str:
     """So many significant digits, without an exponent where the number is large."""
     short = float(f"{value:.{digits}g}")
+    if math.isinf(short):  # of the largest number that there is
+        short = value
     if abs(short) >= 10 ** (digits - 1):
         return f"{round(short):{style.thousands}}"
     return f"{short:.{digits}g}"

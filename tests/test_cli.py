@@ -1,5 +1,7 @@
 """The command line: bad input gives one line of error, good input gives readable files."""
 
+import io
+import os
 import subprocess
 import sys
 
@@ -318,6 +320,7 @@ def test_the_stored_list_is_that_of_the_package():
 
 
 def test_output_that_nobody_reads_is_no_error():
+    assert call("--help").exit_code == 0  # which makes its own kind of replacing known
     command = [sys.executable, "-m", "jaxbandits", "list"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -363,9 +366,37 @@ def test_a_folder_of_data_that_is_not_there_is_named(name, tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--devices", "9" * 5000, "devices must be 'all', a number or a sequence"),
+        ("--devices", "9" * 5000, "devices must be 'all', 1 to"),
+        ("--devices", "-1", "devices must be 'all', 1 to"),
+        ("--replications", 2**32, "replications must be at most"),
         ("--shard", "1/" + "9" * 5000, "--shard must be I/N, as 2/5, got"),
     ],
 )
 def test_numbers_of_thousands_of_digits_are_refused(option, value, message, tiny, tmp_path):
     refused(call("run", tiny, "--out", tmp_path / "out", option, value), message)
+
+
+def test_an_output_that_takes_not_all_characters_or_none_is_no_traceback():
+    """The table has `±`; a full disk takes nothing."""
+    assert call("--help").exit_code == 0  # which makes its own kind of replacing known
+    command = [sys.executable, "-m", "jaxbandits", "list"]
+    ascii_alone = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, env=ascii_alone, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    printed.reconfigure(errors=sys.modules["jaxbandits.cli.main"].REPLACING)
+    print("1 ± 2, é", end="", file=printed, flush=True)
+    assert printed.buffer.getvalue() == rb"1 +- 2, \xe9"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    message = "error: the output cannot be printed: No space left on device\n"
+    assert done.stderr.decode() == message
+
+
+def test_a_backend_for_figures_that_there_is_not_is_refused_first(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("MPLBACKEND", "foo")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    refused(call("run", tiny, "--out", tmp_path / "out"), "MPLBACKEND", "'foo'")
+    assert not (tmp_path / "out").exists()

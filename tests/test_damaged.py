@@ -568,8 +568,23 @@ def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_pat
         ("{}", "must be a list of objects"),
         *((json.dumps([{**CLAIMS[0], "holds": x}]), "must be a list") for x in (1, 0, "x", [])),
         *((json.dumps([{**CLAIMS[0], "claim": x}]), "must be a list") for x in (None, 3, [])),
+        (
+            json.dumps(
+                [{**CLAIMS[0], "measured": {"a": 1, "standard_error": 1, "replications": "x"}}]
+            ),
+            "claim 1 has 'replications' that is no number, 'x'",
+        ),
+        (
+            json.dumps([{**CLAIMS[0], "measured": [{"a": 10**400}]}]),
+            "claim 1 has a number beyond 1e+300",
+        ),
+        (
+            json.dumps([{**CLAIMS[0], "measured": {"not_played": 3}, "holds": None}]),
+            "claim 1 has 'not_played' that is no list of texts, 3",
+        ),
+        (json.dumps([{**CLAIMS[0], "paper": 3}]), "claim 1 has 'paper' that is no text"),
     ],
-    ids=range(15),
+    ids=range(19),
 )
 def test_claims_that_are_none_are_refused(text, words, tmp_path):
     file = tmp_path / "claims.json"
@@ -579,8 +594,13 @@ def test_claims_that_are_none_are_refused(text, words, tmp_path):
     with pytest.raises(ValueError, match=r"claims\.json: ") as caught:
         reading._claims(file)
     assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
     file.write_bytes(b"\xff")
     with pytest.raises(ValueError, match=r"claims\.json: .* it is no text in UTF-8"):
+        reading._claims(file)
+    file.unlink()
+    file.symlink_to(file.name)
+    with pytest.raises(ValueError, match=r"claims\.json: .*symbolic links"):
         reading._claims(file)
 
 
@@ -594,7 +614,7 @@ def test_nobody_waits_at_a_pipe(name, tmp_path):
     if name == "results.nc":
         plan = parse(PLAN)
         with (
-            pytest.raises(ValueError, match=r"results\.nc: it is a named pipe, and no file and is"),
+            pytest.raises(ValueError, match=r"results\.nc: it is a named pipe, and no file; it is"),
             folder.for_results(tmp_path, plan, cells_of(plan)),
         ):
             pass

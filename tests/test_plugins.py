@@ -248,3 +248,50 @@ def test_constructors_of_an_experiment_that_are_its_own_are_told_from_ours():
     assert all(map(_is_ours, [*ours, jb.instances.soare, jb.instances.soare(3)]))
     theirs = [mine, partial(mine, extra=1), jb.at_budget(mine, 9), partial(jb.at_budget(mine), 1)]
     assert not any(map(_is_ours, theirs))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def f(arms):\n  raise KeyError('z')", "[algorithms.SH] KeyError: 'z' (mine.py, line 2)"),
+        ("def f(arms):\n  return [][0]", "IndexError: list index out of range (mine.py, line 2)"),
+        ("def f(arms):\n  raise SystemExit(3)", "SystemExit: 3 (mine.py, line 2)"),
+        ("def f(arms):\n  return arms + 'a'", "TypeError: unsupported operand type(s) for +"),
+        ("def f(*a, **k):\n  return 1", "must return an Algorithm, got 1"),
+        ("def f(): return {}\nINSTANCES = {'f': f}", "[instances.coins] f must return an Instance"),
+    ],
+)
+def test_an_error_of_a_plugin_at_use_is_one_line_with_its_place(tmp_path, text, words):
+    """No traceback, and the table whose constructor it is."""
+    basis = 'name = "canonical"\ndim = 3\ngap = 0.5'
+    halving, coin, mine = 'name = "sequential_halving"\nbudget = 8', 'name = "coin"', 'name = "f"'
+    table = HALVING.replace(coin, mine)
+    if "INSTANCES" not in text:
+        table = HALVING.replace(coin, basis).replace(halving, mine)
+    sweep = written(tmp_path / "sweep.toml", table)
+    rest = "" if "INSTANCES" in text else "\nALGORITHMS = {'f': f}"
+    file = written(tmp_path / "mine.py", text + rest)
+    refused(call("run", sweep, "--plugin", file, "--out", tmp_path / "out"), f"{sweep}: [", words)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"raise BaseException('no')", ", line 1: BaseException: no"),
+        (b"raise GeneratorExit", ", line 1: GeneratorExit"),
+        (b"def __getattr__(name):\n  raise RuntimeError(name)", ", line 2: RuntimeError"),
+        (
+            b"class D(dict):\n  def __iter__(self): raise KeyError(1)\nALGORITHMS = D(a=1)",
+            ", line 2: KeyError: 1",
+        ),
+        (b"x = 1\0", "null bytes"),
+        (b"# coding: foo\n", "mine.py: SyntaxError: unknown encoding: foo"),
+    ],
+)
+def test_whatever_a_file_raises_when_it_is_read_is_one_line(tmp_path, data, words):
+    file = tmp_path / "mine.py"
+    file.write_bytes(data)
+    listed = call("list", "--plugin", file)
+    refused(listed, f"plugin {file}", words)
+    assert "line None" not in listed.stderr
+    assert MODULE + "mine" not in sys.modules

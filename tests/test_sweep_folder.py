@@ -24,6 +24,7 @@ from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import assemble, write
 from jaxbandits.sweeps.description import attributes, facts_of, importable, lost, readable
 from jaxbandits.sweeps.store import Store
+from jaxbandits.sweeps.summaries import EACH
 from jaxbandits.system import locks
 from jaxbandits.system.files import replacing
 from jaxbandits.system.identity import described_array, differences, entries_of
@@ -105,6 +106,38 @@ def test_a_larger_version_plays_only_what_is_not_stored(finished, tmp_path, monk
         whole = run(parse(tomllib.loads(SMALL) | {"replications": 80}), batch=80)
         np.testing.assert_array_equal(one.arm_pulls, whole.arm_pulls)
     refused(call("run", file, "--out", out), "80 replications instead of 40", "algorithm 'wide'")
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        (
+            lambda d: xarray.concat([d, d.assign_coords(replication=d.replication + 40)], EACH),
+            "80 replications instead of 40",
+        ),
+        (lambda d: xarray.concat([d, d], "draw"), "also the dimension 'draw'"),
+        (lambda d: d.assign(mine=d.pulls * 2), "also the variable 'mine'"),
+        (lambda d: xarray.concat([d, d], "algorithm"), "algorithm SH more than once"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_what_others_have_added_to_results_is_not_lost(finished, added, words, tmp_path):
+    file, before = finished
+    out = tmp_path / "out"
+    shutil.copytree(before, out)
+    write(added(xarray.load_dataset(out / "results.nc")), out / "results.nc")
+    refused(call("run", file, "--out", out), "results.nc", words, "--force")
+
+
+def test_all_files_that_have_to_be_moved_away_are_named_at_once(finished, tmp_path):
+    file, before = finished
+    out = tmp_path / "out"
+    shutil.copytree(before, out)
+    (out / "results.nc").write_bytes(b"cut")
+    refused(call("run", file, "--out", out), "results.nc", *folder.BESIDE)
+    for name in ("results.nc", *folder.BESIDE):
+        (out / name).unlink()
+    assert call("run", file, "--out", out).exit_code == 0
 
 
 def test_force_replaces_results_but_no_foreign_file(finished, tmp_path):

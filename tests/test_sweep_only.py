@@ -88,6 +88,20 @@ def test_a_bad_restriction_is_named(only, message):
         parse(table)
 
 
+def test_a_flag_is_no_number_of_an_axis():
+    """`True` equals 1, and would play it."""
+    parts = (
+        {"basis": partial(jb.instances.canonical, dim=3)},
+        {"SH": partial(jb.sequential_halving, budget=40)},
+    )
+    rest = {"axes": {"gap": [0.5, 1]}, "replications": 2, "progress": False}
+    with pytest.raises(ValueError, match=r"only gap must be some of \[0.5, 1\], got \[True\]"):
+        jb.sweep(*parts, only={"SH": {"gap": [True]}}, **rest)
+    rest["axes"] = {"gap": [2**70, 1.0]}
+    with pytest.raises(ValueError, match=r"gap must have whole numbers below 2\*\*63, got 118059"):
+        jb.sweep(*parts, **rest)
+
+
 def test_only_with_an_unknown_name_and_a_sweep_without_cells_are_refused():
     parts = (
         {"basis": partial(jb.instances.canonical, gap=1.0)},
@@ -96,5 +110,5 @@ def test_only_with_an_unknown_name_and_a_sweep_without_cells_are_refused():
     rest = {"axes": {"dim": [3, 4]}, "replications": 2, "progress": False}
     with pytest.raises(ValueError, match="unknown name in only 'HS'; did you mean 'SH'"):
         jb.sweep(*parts, only={"HS": {"dim": [3]}}, **rest)
-    with pytest.raises(ValueError, match="no cell of the sweep is played"):
+    with pytest.raises(ValueError, match=r"\[.*\] only: no cell of the sweep is played"):
         jb.sweep(*parts, only={"SH": {"dim": [3]}, "basis": {"dim": [4]}}, **rest)

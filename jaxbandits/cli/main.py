@@ -1,14 +1,17 @@
 """The command line. Heavy modules are imported by the command that needs them."""
 
+import codecs
 import contextlib
 import functools
+import io
 import os
 import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeGuard, TypeVar
 
 import click
 
@@ -25,6 +28,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 BAD_INPUT, INTERRUPTED = 2, 130
+REPLACING = "jaxbandits.ascii"  # how characters are printed that an encoding does not have
+PRINTING = ("click.", "rich.", __name__)  # modules that print
+PRINTED = {"±": "+-", "≥": ">=", "–": "-", "…": "..."}
 DEMO_FOLDER = Path("demo-results")
 SHELLS = ("bash", "zsh", "fish")
 
@@ -50,14 +56,28 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
             try:
                 with plain_warnings():
                     result = command(*args, **kwargs)
+                sys.stdout.flush()
                 interrupts.raise_if_lost()
                 interrupts.work_is_done()
                 return result
             except BrokenPipeError:  # what read the output has ended, `head` say
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _discard_output()
                 sys.exit(1)
             except (ValueError, OSError) as error:
+                if _is_of_printing(error):
+                    _discard_output()
+                    error = ValueError(
+                        f"the output cannot be printed: {os.strerror(error.errno or 0)}"
+                    )
                 click.echo("error: " + " ".join(_reason(error).split()), err=True)
+                sys.exit(BAD_INPUT)
+            except Exception as error:
+                from ..system.user_errors import told
+
+                text = told(error)
+                if text is None:
+                    raise
+                click.echo(f"error: {text}", err=True)
                 sys.exit(BAD_INPUT)
             except KeyboardInterrupt:
                 interrupts.further_ones_ignored()
@@ -65,6 +85,56 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
                 signals.leave()
 
     return wrapped
+
+
+def _is_of_printing(error: Exception) -> TypeGuard[OSError]:
+    """Whether an error says that the output cannot be written, on a full disk say."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    module = str(frames[-1].f_globals.get("__name__"))
+    return isinstance(error, OSError) and not error.filename and module.startswith(PRINTING)
+
+
+def _discard_output() -> None:
+    """Send what is left of the output to nowhere, as Python writes it in the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What is printed for characters that the encoding of the output does not have."""
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end]
+    return "".join(PRINTED.get(x, ascii(x)[1:-1]) for x in text), error.end
+
+
+def _every_text_printable() -> None:
+    """Let the output take texts with any characters, whatever its encoding is."""
+    codecs.register_error(REPLACING, _in_ascii)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=REPLACING)
+
+
+@contextlib.contextmanager
+def _in_file(path: Path) -> Generator[None]:
+    """A block whose errors about tables of a sweep name the file with these tables."""
+    from ..sweeps.cells import TableError
+
+    try:
+        yield
+    except TableError as error:
+        raise ValueError(f"{path}: {error}") from error.__cause__
+
+
+def _check_drawing() -> None:
+    """Raise where figures cannot be drawn, before anything is played for them."""
+    try:
+        import matplotlib  # noqa: F401
+    except ValueError as error:  # it checks the variable when it is imported
+        named = os.environ.get("MPLBACKEND")
+        if named is None:
+            raise
+        raise ValueError(
+            f"MPLBACKEND names a backend of Matplotlib that there is not, got {named!r}; unset it"
+        ) from error
 
 
 def _reason(error: Exception) -> str:
@@ -86,7 +156,7 @@ def plain_warnings() -> Generator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        click.echo(f"warning: {message}", err=True)
+        click.echo(f"warning: {' '.join(str(message).split())}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # ty: ignore[invalid-assignment]  # Python documents replacing it
@@ -112,6 +182,7 @@ class OneLine(click.Group):
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run; see `click.Command.main`."""
+        _every_text_printable()
         try:
             return super().main(*args, standalone_mode=False, **extra)
         except click.exceptions.NoArgsIsHelpError as error:
@@ -308,6 +379,7 @@ def reproduce(
         "progress": True,
         **_how(shard=shard, **machine),
     }
+    _check_drawing()
     _make_folder(out)
     with all_programs_kept():
         if name is None:
@@ -318,12 +390,15 @@ def reproduce(
 
 def _reproduce_all(found: "Iterable[tuple[str, Path, Result | Exception | None]]") -> None:
     """Show what each experiment gives as it ends; raise at the end where some have failed."""
+    from ..system.plugins import in_words
+    from ..system.user_errors import told
+
     failed: list[str] = []
     for name, folder, result in found:
         if isinstance(result, Exception):
             expected = isinstance(result, ValueError | OSError)
-            kind = "" if expected else f"{type(result).__name__}: "
-            failed.append(f"{name}: {kind}{_reason(result)}")
+            text = _reason(result) if expected else told(result) or in_words(result)
+            failed.append(f"{name}: {text}")
             click.echo(f"{name} failed", err=True)
         else:
             click.echo(f"{name}:")
@@ -425,10 +500,13 @@ def _run(
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, plugins=_plugin_files(plugins, how), **chosen)
-    cells = sweeps.check(plan, progress=True)
+    _check_drawing()
+    with _in_file(path):
+        cells = sweeps.check(plan, progress=True)
     _make_folder(out)
     shard = how.get("shard", (1, 1))
     with (
+        _in_file(path),
         for_results(
             out, plan, cells, force=force, shard=shard, devices=how.get("devices")
         ) as folder,

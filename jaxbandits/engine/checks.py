@@ -153,7 +153,7 @@ def devices_of(devices: DeviceChoice) -> Devices:
     if isinstance(devices, str):
         require(
             devices == "all",
-            "devices must be 'all', a number or a sequence",
+            f"devices must be 'all', 1 to {len(local)}, or a sequence of devices",
             devices,
         )
         return local

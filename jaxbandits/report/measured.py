@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 from .. import estimates
 from ..intervals import half_width
+from ..messages import brief
 
 LOG = "standard_error_of_log"  # its interval is a factor to both sides
 ERRORS = ("standard_error", "standard_errors", LOG)  # of the entry before them
 REPLICATIONS = "replications"  # behind an error: how many it is computed from
 MOST = 12  # entries of a list that are shown
 MOST_LOG = 200.0  # half a width on the scale of logarithms beyond which an interval says nothing
+LARGEST = 1e300  # beyond it an end of an interval may have no number
 RATE = {"errors", "runs", "low", "high"}
 
 
@@ -49,6 +51,24 @@ def measured_text(measured: Any, replications: float = math.inf) -> str:
     if isinstance(measured, dict):
         return "; ".join(_entries(measured, replications))
     return _value(measured, Error(number=replications))
+
+
+def fault(measured: Any) -> str | None:
+    """What is wrong with measured numbers that a file holds; None where all can be shown."""
+    if isinstance(measured, int | float):
+        large = abs(measured) > LARGEST and measured not in (math.inf, -math.inf)
+        return f"a number beyond {LARGEST:g}, {brief(measured)}" if large else None
+    if isinstance(measured, list):
+        return next(filter(None, map(fault, measured)), None)
+    if not isinstance(measured, dict):
+        return None
+    before = ""
+    for name, value in measured.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name == REPLICATIONS and before in ERRORS and not number:
+            return f"{REPLICATIONS!r} that is no number, {brief(value)}"
+        before = name
+    return fault([*measured.values()])
 
 
 def _entries(table: dict[str, Any], replications: float) -> list[str]:
@@ -93,6 +113,8 @@ def _value(value: Any, error: Error) -> str:
     if not (math.isfinite(value) and error.width < MOST_LOG):
         return estimates.estimate(value)
     factor = math.exp(error.width)
+    if not math.isfinite(value * factor):
+        return estimates.estimate(value)
     return estimates.estimate(value, interval=(value / factor, value * factor))
 
 

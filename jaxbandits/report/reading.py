@@ -1,14 +1,16 @@
 """The results in a folder, checked before anything is written."""
 
 import datetime
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypeAlias, TypedDict
 
-from ..messages import reason
+from ..messages import brief, reason
 from ..sweeps.dataset import loaded, opened_results
 from ..sweeps.selection import complete
 from ..sweeps.stated import NotOfASweep, stated
 from ..system.data_files import Unreadable, parsed, read_text
+from .measured import fault
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -104,7 +106,7 @@ def _is_calculated(file: Path) -> bool:
 
 def _claims(file: Path) -> list[ClaimRow]:
     """What `reproduce` wrote, or no claims where there is no such file."""
-    if not file.exists():
+    if not os.path.lexists(file):  # a link that leads nowhere is a fault
         return []
     try:
         claims = parsed(read_text(file))
@@ -113,7 +115,21 @@ def _claims(file: Path) -> list[ClaimRow]:
     if not isinstance(claims, list) or not all(map(_is_claim, claims)):
         wanted = ", ".join(sorted(ClaimRow.__required_keys__))
         raise ValueError(f"{file}: must be a list of objects with {wanted}")
+    for number, claim in enumerate(claims, 1):
+        if (wrong := fault(claim["measured"]) or _fault_of_rest(claim)) is not None:
+            raise ValueError(f"{file}: claim {number} has {wrong}")
     return claims
+
+
+def _fault_of_rest(claim: ClaimRow) -> str | None:
+    """What is wrong with the texts of a claim; None where nothing is."""
+    listed = not_played(claim)
+    if not (isinstance(listed, list) and all(isinstance(one, str) for one in listed)):
+        return f"{NOT_PLAYED!r} that is no list of texts, {brief(listed)}"
+    texts = {name: claim.get(name, "") for name in ("paper", "ours")}
+    return next(
+        (f"{x!r} that is no text" for x, y in texts.items() if not isinstance(y, str)), None
+    )
 
 
 def _is_claim(row: Any) -> bool:

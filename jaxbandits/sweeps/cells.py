@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from ..signatures import check_call, check_options, name_of
+from ..messages import brief, reason
+from ..signatures import check_call, check_options, function_of, name_of
+from ..system import user_errors
 from ..system.caller import each_once
 from ..system.identity import Plain, describe, digest_files
 from ..system.jax_options import pinned
@@ -18,7 +20,7 @@ from ..system.own_code import HASH, hash_of_code
 from ..system.progress import Progress
 from ..system.revisions import Revisions, counted, revised_ones, revisions_of
 from . import names, until
-from .spec import Combination, Part, Point, Sweep
+from .spec import LARGEST, Combination, Part, Point, Sweep
 
 if TYPE_CHECKING:
     from ..engine.partition import PreparedCell
@@ -30,8 +32,12 @@ HashOfCode: TypeAlias = Callable[..., str]  # (function, reads_files=...) -> see
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
 MAIN = "__main__"  # the module of a script
 FORMAT = "0.2.0"  # of a spec, named after the version that wrote it first
-LARGEST: int = 2**63  # whole numbers from here on do not fit an array
+LEAST_NUMBERS = 3  # that every replication has: which one it is, its pulls and its answer
 MANY = 1000  # cells, whose check takes long enough to show its progress
+
+
+class TableError(ValueError):
+    """Something is wrong in a table of the sweep, which the message names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +121,8 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
       plan: the `Sweep`.
       progress: whether to show it where there are many cells.
     Raises:
-      ValueError: names the table and what was wrong in it.
+      TableError: names the table and what was wrong in it.
+      ValueError: the results of all cells would not fit into memory.
     """
     from ..system.traces import TraceCache
 
@@ -123,6 +130,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     code = _remembered(hash_of_code)
     traces = TraceCache()  # so that functions of users are read once for a sweep
     number, combinations = plan.num_cells, plan.combinations()
+    _check_only(plan)
     cells: list[Cell | None] = []
     with each_once(), Progress(progress and number >= MANY) as display:
         if not display.has_bars:
@@ -132,9 +140,28 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
             cell = _cell(plan, combination, built, code, traces) if combination.wanted else None
             cells.append(cell)
             display.show("checking cells", done, number)
-    if not any(cells):
-        raise ValueError("only: no cell of the sweep is played")
+    _check_memory(plan, cells)
     return cells
+
+
+def _check_only(plan: Sweep) -> None:
+    """Raise where no cell of the sweep is left."""
+    if not any(combination.wanted for combination in plan.combinations()):
+        tables = [part.table for part in plan.instances + plan.algorithms if part.only]
+        raise TableError(f"{' and '.join(tables)} only: no cell of the sweep is played")
+
+
+def _check_memory(plan: Sweep, cells: Iterable[Cell | None]) -> None:
+    """Raise where the results of all cells, by the least that each has, do not fit into memory."""
+    from ..engine.checkpoints import rounds_of
+    from ..engine.checks import check_memory
+
+    if plan.until:  # which say how many replications there are in the end
+        return
+    distinct = {cell.identity: cell.problem for cell in cells if cell is not None}
+    arms = sum(len(getattr(problem, "arms", ())) for problem in distinct.values())
+    rounds = 0 if plan.horizon is None else len(rounds_of(plan.record, plan.horizon))
+    check_memory(plan.replications, arms + len(distinct) * (LEAST_NUMBERS + rounds))
 
 
 def _remembered(code: HashOfCode) -> HashOfCode:
@@ -214,14 +241,12 @@ def _built(
     code: HashOfCode,
     traces: "TraceCache",
 ) -> BuiltInstance:
-    from ..engine.problems import is_problem, revisions_of_rewards
+    from ..engine.problems import revisions_of_rewards
 
     description = _described(instance, code, options, instance.redraw)
     data = _data(instance, options)
     problem, drawn = located(instance, options, _problem, plan, instance, options, traces)
-    revisions = revisions_of([instance.build, options])
-    if is_problem(drawn):  # anything else is refused later
-        revisions |= revisions_of_rewards(drawn)
+    revisions = revisions_of([instance.build, options]) | revisions_of_rewards(drawn)
     return BuiltInstance(description, data, problem, revisions)
 
 
@@ -242,13 +267,26 @@ def _data(part: Part, options: dict[str, Any]) -> str | None:
         named = isinstance(path, str | os.PathLike) and path  # else the constructor refuses it
         return digest_files(path, below) if named else None
     except OSError as error:
-        raise ValueError(f"{part.table} path: {error}") from None
+        raise TableError(f"{part.table} path: {error}") from None
 
 
 def _problem(
     plan: Sweep, instance: Part, options: dict[str, Any], traces: "TraceCache"
 ) -> tuple[Any, Any]:
     """What `simulate` takes as its instance; and the instance, or one that is drawn, in shapes."""
+    from ..engine.problems import is_problem
+
+    problem, drawn = _made(plan, instance, options, traces)
+    if not is_problem(drawn):
+        made = f"{name_of(instance.build)} must return an Instance"
+        text = made if callable(instance.build) else "instance must be an Instance or a constructor"
+        raise ValueError(f"{text}, got {brief(drawn)}")
+    return problem, drawn
+
+
+def _made(
+    plan: Sweep, instance: Part, options: dict[str, Any], traces: "TraceCache"
+) -> tuple[Any, Any]:
     build = instance.build
     if not callable(build):
         return build, build
@@ -291,16 +329,28 @@ def located(part: Part, options: dict[str, Any], function: Callable[..., T], *ar
       options: its options at the point of the cell.
       function, *args: what is called.
     Raises:
-      ValueError: the function has raised it, or another error that the options explain.
+      TableError: the function has raised a `ValueError`, or another error that the options
+        explain, or that code of a user has raised.
     """
     try:
         return function(*args)
     except (ValueError, TypeError, OverflowError) as error:
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
         odd = [] if isinstance(error, ValueError) else _odd(part, options)
         if odd:  # messages of JAX and NumPy name no option
             message = f"{name_of(part.build)} cannot use {' or '.join(odd)}"
-        raise ValueError(f"{part.table} {message}") from None
+            raise TableError(f"{part.table} {message}") from None
+        text = None if isinstance(error, ValueError) else user_errors.told(error, _package(part))
+        raise TableError(f"{part.table} {text or reason(error)}") from (error if text else None)
+    except user_errors.RAISED as error:
+        text = user_errors.told(error, _package(part))
+        if text is None:
+            raise
+        raise TableError(f"{part.table} {text}") from error
+
+
+def _package(part: Part) -> str:
+    """That of the constructor."""
+    return str(getattr(function_of(part.build), "__module__", None)).partition(".")[0]
 
 
 def _odd(part: Part, options: dict[str, Any]) -> list[str]:

@@ -19,7 +19,9 @@ SUMMARY = (
 REGRET = ("regret_mean", "regret_se", "regret_low", "regret_high")
 DIFFERENCE = ("difference", "difference_low", "difference_high")
 OVER_BOUND = "over_bound"
-# Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
+NUM_ARMS = "num_arms"  # which an axis can be named too, as it says the same
+OF_PARTS = ("info_", "facts_")  # begin names: what algorithms count, what the engine finds out
+# Names of dimensions and columns, which no axis can have.
 TAKEN: frozenset[str] = frozenset(
     {
         *("instance", "algorithm", "replication", "why", "arm", "round", "target", "answers"),

@@ -361,7 +361,7 @@ def read_ours(path: Path | str) -> "Generator[xarray.Dataset | None]":
             why = "it holds something else and is not overwritten; move it away"
             raise ValueError(f"{path}: {why}") from None
         except Unreadable as error:
-            why = f"{error} and is not overwritten; move it away"
+            why = f"{error}; it is not overwritten: move it away"
             raise ValueError(f"{path}: {why}") from None
         yield dataset
 

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,8 +11,10 @@ from ..system.identity import Number, Plain, described, differences, entries_of
 from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .cells import Cell
+from .columns import NUM_ARMS, OF_PARTS, TAKEN
 from .spec import Sweep
 from .stated import stated
+from .summaries import EACH
 
 if TYPE_CHECKING:
     import xarray
@@ -141,11 +144,13 @@ def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
     ]
     if old.attrs.get("experiment", "") != new["experiment"]:
         found.append(f"that of {_experiment(old.attrs)} instead of {_experiment(new)}")
-    if old.attrs["replications"] > new["replications"]:
-        found.append(f"{old.attrs['replications']:,} replications instead of {plan.replications:,}")
+    number = max(old.attrs["replications"], old.sizes.get(EACH, 0))
+    if number > plan.replications:
+        found.append(f"{number:,} replications instead of {plan.replications:,}")
     axes = stated(old.attrs, "axes")
     if set(axes) != set(plan.axes):
         return [*found, f"axes {_list(axes)} instead of {_list(plan.axes)}"]
+    found += _added(old, axes, new["experiment"])
     found += [
         f"also {axis} = {_list(gone)}"
         for axis in axes
@@ -157,6 +162,25 @@ def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
         more = [label for label in old[kind].values.tolist() if label not in known]
         found += [f"also {kind} {label!r}" for label in more]
     return found + _revised(old, new) + _options_lost(old, plan, new) + _data_lost(old, new)
+
+
+def _added(old: "xarray.Dataset", axes: Sequence[str], experiment: str) -> list[str]:
+    """What a sweep does not write: others have put it there, or several results into one file."""
+    grid = ("instance", "algorithm", EACH, *axes)
+    labels = {name: old[name].values.tolist() for name in grid if name in old.coords}
+    found = [
+        f"{name} {_list(twice[:MOST_NAMED])} more than once"
+        for name, given in labels.items()
+        if (twice := [one for one, number in Counter(given).items() if number > 1])
+    ]
+    known = {*grid, *TAKEN, NUM_ARMS}
+    ours = [column for name, column in old.variables.items() if name in known]
+    more = dict.fromkeys(dim for column in ours for dim in column.dims if dim not in known)
+    found += [f"also the dimension {name!r}" for name in more]
+    if not experiment:  # else it adds columns of its own
+        names = [x for x in old.variables if not (x in known or str(x).startswith(OF_PARTS))]
+        found += [f"also the variable {name!r}" for name in names if name not in more]
+    return found
 
 
 def _revised(old: "xarray.Dataset", new: Attributes) -> list[str]:

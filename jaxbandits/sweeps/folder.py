@@ -76,13 +76,17 @@ def _folder(
     out: Path, plan: Sweep, cells: Sequence[Cell | None], force: bool, experiment: str
 ) -> Folder:
     file = out / RESULTS
-    with read_ours(file) as dataset:
+    others = [name for name in (*BESIDE, CLAIMS) if (out / name).exists()]
+    with contextlib.ExitStack() as files:
+        try:
+            dataset = files.enter_context(read_ours(file))
+        except ValueError as error:  # without it the others would be refused in the next run
+            raise ValueError(f"{error}{_together(others)}") from None
         if dataset is None:
-            others = [name for name in (*BESIDE, CLAIMS) if (out / name).exists()]
             if others and not force:
                 raise ValueError(
                     f"{out / others[0]}: no sweep has left results beside it, so it is not "
-                    "overwritten; --force does"
+                    f"overwritten; --force does, or move it away{_together(others[1:])}"
                 )
             return Folder(out, replaced=bool(others))
         new = attributes(plan) | facts_of(cells) | {"experiment": experiment}
@@ -95,6 +99,11 @@ def _folder(
             "--force does (cells that are stored stay), or name another folder"
         )
     return Folder(out, replaced=True)
+
+
+def _together(others: Sequence[str]) -> str:
+    """The other files that have to be moved away."""
+    return f", and {', '.join(others)} with it" if others else ""
 
 
 def discard_claims(folder: Folder) -> None:

@@ -16,6 +16,7 @@ SUPPLIED: dict[PartKind, tuple[str, ...]] = {
     "instance": ("key",),
     "algorithm": ("arms", "targets"),
 }
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)  # no names
 SUPPLIED_UNLESS_BOUND = ("theta",)
 
 
@@ -44,8 +45,8 @@ def _is_constructor(thing: Any) -> bool:
 
 def options(kind: PartKind, constructor: Constructor) -> list[str]:
     """Names of what a table may set."""
-    names = inspect.signature(constructor).parameters
-    return [name for name in names if name not in SUPPLIED[kind]]
+    parameters = inspect.signature(constructor).parameters.values()
+    return [p.name for p in parameters if p.name not in SUPPLIED[kind] and p.kind not in VARIABLE]
 
 
 def may_be_inside(kind: PartKind, constructor: Constructor) -> bool:

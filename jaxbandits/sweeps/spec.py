@@ -36,6 +36,7 @@ TABLES = ("instances", "algorithms", "axes", "until")
 WHOLE: tuple[str, ...] = ("replications", "seed", "horizon", "max_pulls")
 SETTINGS: tuple[str, ...] = (*WHOLE, "record")
 TOP_LEVEL: tuple[str, ...] = ("title", *SETTINGS, *TABLES)
+LARGEST: int = 2**63  # whole numbers from here on do not fit an array
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -159,6 +160,10 @@ class Sweep:
             )
         for value in values:
             _check_text(f"[axes] {name}", value)
+            if isinstance(value, numbers.Integral) and not -LARGEST < value < LARGEST:
+                raise ValueError(
+                    f"[axes] {name} must have whole numbers below 2**63, got {brief(value)}"
+                )
             if value != value:  # it equals nothing, so no cell could be found by it
                 raise ValueError(f"[axes] {name} must be without NaN, got {brief(given)}")
         if len(set(values)) < len(values):
@@ -190,7 +195,10 @@ class Sweep:
         if name not in self.axes:
             raise _located(part.table[1:-1], unknown("axis of only", name, self.axes))
         listed = isinstance(values, list | tuple) and len(values) > 0
-        wrong = [v for v in values if v not in self.axes[name]] if listed else values
+        # A flag equals a number, and is none.
+        allowed = {(_kind(v), v) for v in self.axes[name]}
+        given = [(v, _plain(v)) for v in values] if listed else []
+        wrong = [v for v, one in given if not _is_among(one, allowed)] if listed else values
         if wrong or not listed:
             known = list(self.axes[name])
             raise ValueError(
@@ -467,6 +475,11 @@ def _kind(value: Any) -> str | None:
     """The type of a value that an axis may hold; None for what it may not."""
     kinds = {"flag": bool, "text": str, "number": numbers.Real}
     return next((kind for kind, types in kinds.items() if isinstance(value, types)), None)
+
+
+def _is_among(value: Any, allowed: Collection[tuple[str | None, Any]]) -> bool:
+    """Whether a value, and its type, is one of those that an axis has."""
+    return any((_kind(value), value) == each for each in allowed)
 
 
 def _is_plain(value: Any) -> bool:

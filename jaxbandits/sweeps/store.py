@@ -75,7 +75,10 @@ class Store:
         runs, wanted = _read(path, path.stem, spec, problem), spec["replications"]
         number = min(len(runs), wanted) if "until" in spec else wanted
         if not np.array_equal(runs.replication, np.arange(number)):
-            raise _refused(path, f"it holds {len(runs)} replications instead of {wanted}")
+            held = f"{len(runs)} replications instead of {wanted}"
+            if len(runs) == number:
+                held = f"other replications than 0 to {number - 1}"
+            raise _refused(path, f"it holds {held}")
         return runs
 
     def begun(self, spec: Spec, problem: Any = None) -> Runs | None:

@@ -111,12 +111,20 @@ def check_regular(file: Path | str | int) -> None:
 
 def read_text(path: Path | str) -> str:
     """The text of a file in UTF-8, without a mark of that; raises `Unreadable`."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")  # editors may add a mark
+    except UnicodeDecodeError:
+        raise Unreadable("it is no text in UTF-8") from None
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """What is in a file; raises `Unreadable`."""
     with opened(path) as stream:
         check_fits(os.fstat(stream.fileno()).st_size)
         try:
-            return stream.read().decode("utf-8-sig")  # editors may add a mark
-        except UnicodeDecodeError:
-            raise Unreadable("it is no text in UTF-8") from None
+            return stream.read()
+        except OSError as error:  # of a broken disk, say; it does not name the file
+            raise Unreadable(error.strerror or str(error)) from None
 
 
 def check_fits(size: int) -> None:

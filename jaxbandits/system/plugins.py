@@ -5,6 +5,7 @@ used or listed. A file is read only where the user names it on the command line.
 a sweep file least of all, can name code that is run.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.abc
@@ -15,7 +16,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
@@ -171,17 +172,24 @@ def read_files(paths: Iterable[Path | str]) -> tuple[PluginFile, ...]:
 def _read(path: Path) -> PluginFile:
     if path.suffix not in importlib.machinery.SOURCE_SUFFIXES:
         raise ValueError(f"plugin {path}: it must be a Python file, named *.py")
-    from .data_files import Unreadable, opened  # only here, as it takes NumPy
+    from .data_files import Unreadable, read_bytes  # only here, as it takes NumPy
 
     try:
-        with opened(path) as stream:
-            text = stream.read()
+        text = read_bytes(path)
     except Unreadable as error:
         raise ValueError(f"plugin {path}: {error}") from None
-    module = _run(path, text)
-    tables = {kind: _table(path, module, name) for kind, name in TABLES.items()}
-    if not any(tables.values()):
-        raise ValueError(f"plugin {path}: it defines none of {', '.join(TABLES.values())}")
+    loader = _Loader(path.resolve(), text)
+    module = _module(path, loader)
+    try:
+        with _faults_named(path):
+            loader.exec_module(module)
+            found = {name: _entries(module, name) for name in TABLES.values()}
+        tables = {kind: _table(path, name, found[name]) for kind, name in TABLES.items()}
+        if not any(tables.values()):
+            raise ValueError(f"plugin {path}: it defines none of {', '.join(TABLES.values())}")
+    except ValueError:
+        sys.modules.pop(module.__name__, None)
+        raise
     return PluginFile(path, module.__name__, digest([("", text)]), tables)
 
 
@@ -200,19 +208,26 @@ class _Loader(importlib.abc.ExecutionLoader):
         return importlib.util.decode_source(self._text)
 
 
-def _run(path: Path, text: bytes) -> ModuleType:
-    """The module of a file, after it has run."""
-    name, loader = _module_name(path), _Loader(path.resolve(), text)
+def _module(path: Path, loader: _Loader) -> ModuleType:
+    """The module of a file, before it runs."""
+    name = _module_name(path)
     spec = importlib.machinery.ModuleSpec(name, loader, origin=str(path))
     spec.has_location = True
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # as dataclasses look for their module there
-    try:
-        loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise ValueError(f"plugin {path}{_line(error, path.resolve())}: {_text(error)}") from None
     return module
+
+
+@contextlib.contextmanager
+def _faults_named(path: Path) -> Generator[None]:
+    """A block that runs code of a file; whatever that raises is a `ValueError` with the line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        where = _line(error, path.resolve())
+        raise ValueError(f"plugin {path}{where}: {in_words(error)}") from None
 
 
 def _module_name(path: Path) -> str:
@@ -221,21 +236,26 @@ def _module_name(path: Path) -> str:
 
 def _line(error: BaseException, path: Path) -> str:
     """Where in the file the error was raised."""
-    if isinstance(error, SyntaxError):
-        return f", line {error.lineno}"
+    if isinstance(error, SyntaxError):  # one of the whole text, as of its coding, has no line
+        return f", line {error.lineno}" if error.lineno else ""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f", line {lines[-1]}" if lines else ""
 
 
-def _text(error: BaseException) -> str:
+def in_words(error: BaseException) -> str:
     """Type and message of an error, in one line."""
     message = error.msg if isinstance(error, SyntaxError) else " ".join(str(error).split())
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def _table(path: Path, module: ModuleType, name: str) -> Mapping[str, Any]:
+def _entries(module: ModuleType, name: str) -> Any:
+    """What a file says by a name, a table as it is now; to ask may run code of the file."""
     table = getattr(module, name, {})
+    return {key: table[key] for key in table} if isinstance(table, Mapping) else table
+
+
+def _table(path: Path, name: str, table: Any) -> Mapping[str, Any]:
     if not isinstance(table, Mapping):
         raise ValueError(f"plugin {path}: {name} must be a dict by name, got {brief(table)}")
     for key in table:
@@ -306,8 +326,10 @@ def _entry_offer(entry: importlib.metadata.EntryPoint) -> Offer:
     def load() -> Any:
         try:
             return entry.load()
-        except (Exception, SystemExit) as error:
-            text = f"{title}: {entry.name!r} ({entry.value}) cannot be loaded: {_text(error)}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            text = f"{title}: {entry.name!r} ({entry.value}) cannot be loaded: {in_words(error)}"
             raise ValueError(text) from None
 
     return Offer(title, load, lambda: f"{package} {digest(_code_of(entry.module))}")

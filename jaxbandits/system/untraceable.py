@@ -2,7 +2,7 @@
 
 import contextlib
 import linecache
-import traceback
+import re
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
@@ -10,7 +10,7 @@ from types import FrameType
 import jax
 
 from ..messages import LONGEST, reason
-from .user_files import is_own_code
+from .user_errors import frames_of
 
 # What to write instead, by the error that JAX raises; the first that fits.
 INSTEAD: tuple[tuple[type[Exception], str], ...] = (
@@ -31,6 +31,10 @@ INSTEAD: tuple[tuple[type[Exception], str], ...] = (
     (jax.errors.UnexpectedTracerError, "keep it in the state, not in an object or a global"),
     (IndexError, "write jnp.where(jnp.arange(n) < k, x, 0) in place of x[:k]"),
     (TypeError, "use arrays of jax.numpy, and their shapes as sizes"),
+)
+# What the operands of an operation make wrong, known numbers in their place too.
+OF_OPERANDS: re.Pattern[str] = re.compile(
+    r"unsupported operand|bad operand|not supported between|is not callable|item assignment"
 )
 OF_JAX: tuple[type[Exception], ...] = tuple(kind for kind, _ in INSTEAD[:-2])
 
@@ -61,13 +65,10 @@ def fault(error: Exception, what: str = "") -> str | None:
       One line; None for an error of another kind, or where no line of a user is at fault.
     """
     cause = reason(error)
-    if not (isinstance(error, OF_JAX) or "Tracer" in cause):
+    of_values = "Tracer" in cause and not OF_OPERANDS.search(cause)
+    if not (isinstance(error, OF_JAX) or of_values):
         return None
-    lines = [
-        (frame, line)
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if is_own_code(frame.f_code, frame.f_globals)
-    ]
+    lines = [*frames_of(error)]
     if not lines:
         return None
     frame, line = lines[-1]

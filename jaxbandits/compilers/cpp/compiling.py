@@ -158,7 +158,9 @@ def _output_of(*command, seconds, given=None):
     if process.returncode:
         lines = [line for line in errors.splitlines() if line.strip()]
         reason = next((line for line in lines if "error" in line), *(lines[:1] or [""]))
-        failed = f"the C++ compiler {path} failed with status {process.returncode}: {reason[:300]}"
+        failed = f"the C++ compiler {path} failed with status {process.returncode}" + (
+            f": {reason[:300]}" if reason else ", and said nothing"
+        )
         error = ChildProcessError(failed)
         error.add_note(errors[:2000])
         raise error
