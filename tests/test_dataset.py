@@ -80,7 +80,8 @@ def test_no_axis_can_have_the_name_of_anything_in_the_results(monkeypatch):
     own = {name for name in there if not name.startswith(("info_", "facts_"))} - {"num_arms"}
     by_experiments = {"bound", "error_bound", "average_reward", "best_average"}
     of_estimates = {"unsettled", "regret_errors"}  # where means are estimated, see `test_settled`
-    assert own | by_experiments | of_estimates == columns.TAKEN
+    of_comparisons = {*columns.REGRET, *columns.DIFFERENCE, columns.OVER_BOUND}  # their tables
+    assert own | by_experiments | of_estimates | of_comparisons == columns.TAKEN
 
 
 @pytest.mark.parametrize(

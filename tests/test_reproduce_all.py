@@ -53,7 +53,8 @@ def test_an_unexpected_error_is_named_by_its_type(monkeypatch, tmp_path):
     monkeypatch.setattr(reproduce, "reproduce", fails)
     done = call("reproduce", "--all", "--out", tmp_path)
     assert done.exit_code == 2
-    assert done.stderr.endswith("1 of the experiments failed: a: KeyError: 'gap'\n")
+    failed = "1 of the experiments failed: a: KeyError: 'gap' (test_reproduce_all.py, line "
+    assert failed in done.stderr.splitlines()[-1]
 
 
 def names_in(folder):
