@@ -133,7 +133,7 @@ def _check_drawing() -> None:
         if named is None:
             raise
         raise ValueError(
-            f"MPLBACKEND names a backend of Matplotlib that there is not, got {brief(named)}; unset it"
+            f"MPLBACKEND must name a backend of Matplotlib, got {brief(named)}; unset it"
         ) from error
 
 
