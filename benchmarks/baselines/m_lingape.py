@@ -13,6 +13,9 @@ from ..build import POINTER, REAL, WHOLE, address, jitted, library
 ARGUMENTS = (*[POINTER] * 2, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
 
 
+RIDGE = 1.0 / 40.0  # v0, the default of the package
+
+
 class Problem(NamedTuple):
     """Numbers of an instance and of the algorithm."""
 
@@ -34,7 +37,7 @@ class Outcome(NamedTuple):
 def problem(instance, m, delta=0.05):
     """The numbers of `jb.m_lingape` with its other options at their defaults."""
     arms, sigma = np.asarray(instance.arms), math.sqrt(float(instance.noise_var))
-    return Problem(arms @ arms.T / (sigma / 20.0), np.asarray(instance.means), m, sigma, delta)
+    return Problem(arms @ arms.T / RIDGE, np.asarray(instance.means), m, sigma, delta)
 
 
 def _blank(replications, num_arms):
