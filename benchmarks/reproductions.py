@@ -19,9 +19,11 @@ not hold. This is shown where it does not.
 import argparse
 import json
 import math
+import re
 import shutil
 import sys
 import tempfile
+import textwrap
 import tomllib
 import zipfile
 from operator import itemgetter
@@ -40,6 +42,7 @@ STORED = ROOT / "benchmarks" / "results" / "reproductions"
 MOST_STORED = 20 * 2**20  # bytes
 SHORT = 600.0  # seconds: a run that takes less is played again rather than its cells kept
 RECORDED = ", recorded"
+WRAPPED = 110  # letters of a line of an explanation
 PAGES = ROOT / "docs" / "reproductions"
 PICTURES, NOTES = PAGES / "pictures", PAGES / "notes.toml"
 WIDTH, COLOURS = 1000, 64  # of a picture, in pixels
@@ -354,12 +357,21 @@ def ours(claim):
 def reasons(claims, known):
     """Why claims fail, and why open ones may; an open one without a reason is left out."""
     rows = [
-        f"- {MARKS[VERDICTS[holds]]}: {one['claim']} {reason(one, known) or UNKNOWN}"
+        item(f"{MARKS[VERDICTS[holds]]}: {one['claim']} {reason(one, known) or UNKNOWN}")
         for holds in (False, None)
         for one in claims
         if one["holds"] is holds and (holds is False or reason(one, known))
     ]
     return "**Claims that do not hold, and why.**\n\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def item(text):
+    """An item of a list in lines that can be read as a file; none begins as an item would."""
+    together = re.sub(r" (?=(?:[-+*#>]|\d+[.)]) )", "\0", text)
+    lines = textwrap.wrap(
+        together, WRAPPED, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
+    )
+    return "\n".join(lines).replace("\0", " ")
 
 
 def reason(claim, known):
@@ -371,7 +383,7 @@ def reason(claim, known):
 def numbers(claims, replications):
     """What each verdict rests on, folded away."""
     number = math.inf if replications is None else replications
-    blocks = [f"- {one['claim']} {measured(one['measured'], number)}" for one in claims]
+    blocks = [item(f"{one['claim']} {measured(one['measured'], number)}") for one in claims]
     return ":::{dropdown} Measured numbers\n" + "\n".join(blocks) + "\n:::\n"
 
 

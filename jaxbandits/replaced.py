@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 PACKAGE: str = __name__.partition(".")[0]
 # What decides how something is played, stored or shown, and no number.
 APART: frozenset[str] = frozenset(
-    {"cli", "compilers", "engine", "live", "plot", "report", "reproduce", "show", "sweeps"}
-    | {"system"}
+    {"cli", "compilers", "live", "plot", "report", "reproduce", "show", "sweeps", "system"}
 )
+# Of the engine, what decides numbers.
 OF_THE_ENGINE: frozenset[str] = frozenset({"episode", "problems", "schedules", "traced_episodes"})
 MISSING: str = "nothing"  # stands for what was deleted
 
@@ -176,8 +176,9 @@ class _Finder:
 
 def _counts(rooms):
     """Whether what a module holds decides numbers."""
-    in_engine = rooms[:1] == ["engine"] and rooms[1:2] and rooms[1] in OF_THE_ENGINE
-    return bool(rooms) and (rooms[0] not in APART or bool(in_engine))
+    if rooms[:1] == ["engine"]:
+        return not OF_THE_ENGINE.isdisjoint(rooms[1:2])
+    return bool(rooms) and rooms[0] not in APART
 
 
 sys.meta_path.insert(0, _Finder)

@@ -11,8 +11,6 @@ import numpy as np
 from ..build import POINTER, REAL, WHOLE, address, jitted, library
 
 ARGUMENTS = (*[POINTER] * 2, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
-
-
 RIDGE = 1.0 / 40.0  # v0, the default of the package
 
 

@@ -21,7 +21,7 @@ from .tracing import traced_once
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 FEW_LARGEST = 4  # so many maxima take less time than sorting all values
-MANY = 30  # times as many values as are wanted, beyond which not all of them are sorted
+ALL_SORTED_BELOW = 30  # values for each that is wanted; of more, only some blocks are sorted
 COARSE = 20  # bits of values that are compared coarsely
 SOME = 8  # rounding errors; in double precision these are below every tolerance in use
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
@@ -246,7 +246,7 @@ def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
 def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
     """Indices of the `number` largest values, at most n, the largest first; ties in their order."""
     if number > FEW_LARGEST:
-        if values.size < MANY * number:
+        if values.size < ALL_SORTED_BELOW * number:
             return jnp.argsort(-values)[:number]
         indices, some = _in_leading_blocks(values, number)
         return indices[jnp.argsort(-some)[:number]]

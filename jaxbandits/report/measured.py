@@ -12,7 +12,7 @@ ERRORS = ("standard_error", "standard_errors", LOG)  # of the entry before them
 REPLICATIONS = "replications"  # behind an error: how many it is computed from
 MOST = 12  # entries of a list that are shown
 MOST_LOG = 200.0  # half a width on the scale of logarithms beyond which an interval says nothing
-LARGEST = 1e300  # beyond it an end of an interval may have no number
+LARGEST_SHOWN = 1e300  # beyond it an end of an interval may have no number
 RATE = {"errors", "runs", "low", "high"}
 
 
@@ -56,8 +56,8 @@ def measured_text(measured: Any, replications: float = math.inf) -> str:
 def fault(measured: Any) -> str | None:
     """What is wrong with measured numbers that a file holds; None where all can be shown."""
     if isinstance(measured, int | float):
-        large = abs(measured) > LARGEST and measured not in (math.inf, -math.inf)
-        return f"a number beyond {LARGEST:g}, {brief(measured)}" if large else None
+        large = abs(measured) > LARGEST_SHOWN and measured not in (math.inf, -math.inf)
+        return f"a number beyond {LARGEST_SHOWN:g}, {brief(measured)}" if large else None
     if isinstance(measured, list):
         return next(filter(None, map(fault, measured)), None)
     if not isinstance(measured, dict):

@@ -20,7 +20,7 @@ from ..system.own_code import HASH, hash_of_code
 from ..system.progress import Progress
 from ..system.revisions import Revisions, counted, revised_ones, revisions_of
 from . import names, until
-from .spec import LARGEST, Combination, Part, Point, Sweep
+from .spec import LARGEST_WHOLE, Combination, Part, Point, Sweep
 
 if TYPE_CHECKING:
     from ..engine.partition import PreparedCell
@@ -359,6 +359,6 @@ def _odd(part: Part, options: dict[str, Any]) -> list[str]:
     return [
         f"{name} = {value!r}"
         for name, value in options.items()
-        if not (isinstance(value, numbers.Real) and -LARGEST < value < LARGEST)
+        if not (isinstance(value, numbers.Real) and -LARGEST_WHOLE < value < LARGEST_WHOLE)
         and type(value) is not type(known[name].default)
     ]

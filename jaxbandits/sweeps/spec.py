@@ -36,7 +36,7 @@ TABLES = ("instances", "algorithms", "axes", "until")
 WHOLE: tuple[str, ...] = ("replications", "seed", "horizon", "max_pulls")
 SETTINGS: tuple[str, ...] = (*WHOLE, "record")
 TOP_LEVEL: tuple[str, ...] = ("title", *SETTINGS, *TABLES)
-LARGEST: int = 2**63  # whole numbers from here on do not fit an array
+LARGEST_WHOLE: int = 2**63  # whole numbers from here on do not fit an array
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -160,7 +160,7 @@ class Sweep:
             )
         for value in values:
             _check_text(f"[axes] {name}", value)
-            if isinstance(value, numbers.Integral) and not -LARGEST < value < LARGEST:
+            if isinstance(value, numbers.Integral) and not -LARGEST_WHOLE < value < LARGEST_WHOLE:
                 raise ValueError(
                     f"[axes] {name} must have whole numbers below 2**63, got {brief(value)}"
                 )
@@ -196,9 +196,9 @@ class Sweep:
             raise _located(part.table[1:-1], unknown("axis of only", name, self.axes))
         listed = isinstance(values, list | tuple) and len(values) > 0
         # A flag equals a number, and is none.
-        allowed = {(_kind(v), v) for v in self.axes[name]}
+        allowed = [(_kind(v), v) for v in self.axes[name]]
         given = [(v, _plain(v)) for v in values] if listed else []
-        wrong = [v for v, one in given if not _is_among(one, allowed)] if listed else values
+        wrong = [v for v, one in given if (_kind(one), one) not in allowed] if listed else values
         if wrong or not listed:
             known = list(self.axes[name])
             raise ValueError(
@@ -475,11 +475,6 @@ def _kind(value: Any) -> str | None:
     """The type of a value that an axis may hold; None for what it may not."""
     kinds = {"flag": bool, "text": str, "number": numbers.Real}
     return next((kind for kind, types in kinds.items() if isinstance(value, types)), None)
-
-
-def _is_among(value: Any, allowed: Collection[tuple[str | None, Any]]) -> bool:
-    """Whether a value, and its type, is one of those that an axis has."""
-    return any((_kind(value), value) == each for each in allowed)
 
 
 def _is_plain(value: Any) -> bool:

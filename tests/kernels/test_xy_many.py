@@ -11,7 +11,13 @@ import jaxbandits as jb
 from jaxbandits.design.envelope import best_for_gaps, best_for_pairs
 from jaxbandits.kernels.design import directions
 from jaxbandits.kernels.design.xy import many_arms
-from jaxbandits.kernels.design.xy.by_name import LISTED, VERY_MANY, are_many, bytes_needed, named
+from jaxbandits.kernels.design.xy.by_name import (
+    MOST_LISTED,
+    VERY_MANY,
+    are_many,
+    bytes_needed,
+    named,
+)
 from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
@@ -203,8 +209,9 @@ def test_a_few_arms_with_very_many_directions_are_many():
 def test_listed_pairs_of_targets_are_many_sooner():
     """Their design is that of one problem with all of them, up to its tolerance."""
     arms = jnp.array(sphere(40, 3))
-    vectors = jnp.array(sphere(LISTED + 1, 3)) * jnp.linspace(0.2, 2.0, LISTED + 1)[:, None]
-    active = jnp.arange(LISTED + 1) % 3 > 0
+    lengths = jnp.linspace(0.2, 2.0, MOST_LISTED + 1)[:, None]
+    vectors = jnp.array(sphere(MOST_LISTED + 1, 3)) * lengths
+    active = jnp.arange(MOST_LISTED + 1) % 3 > 0
     solver = named("interior_point", 1e-4)
     some, every = (
         jax.jit(solver.among)(arms, vectors, active),
@@ -215,7 +222,7 @@ def test_listed_pairs_of_targets_are_many_sooner():
     assert some.iterations != every.iterations  # rounds of small problems, and steps of one
     reached = norms(arms, some.weights, np.asarray(vectors)[np.asarray(active)]).max()
     np.testing.assert_allclose(some.value, reached, rtol=1e-8)
-    assert not are_many(40, 3, LISTED + 1)
+    assert not are_many(40, 3, MOST_LISTED + 1)
 
 
 @pytest.mark.parametrize("copied", ["all", "some"])

@@ -30,5 +30,5 @@ def inverse(
         inside = subspace.differences_within(space, targets, alive, strict=True)
         return jnp.where(inside, part, jnp.nan), inside
 
-    # The rare case, which costs more than all else: branches are taken where lanes share results.
+    # The rare case costs more than all else; a branch that no lane takes is skipped.
     return lax.cond(found.positive, lambda: (found.matrix, jnp.array(True)), on_the_span)

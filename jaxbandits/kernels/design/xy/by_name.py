@@ -18,7 +18,7 @@ from .many_arms import Aims, Counting, Found
 
 DESIGNS: dict[str, float] = {"interior_point": 1e-3, "frank_wolfe": 0.01}  # the tolerance of each
 MANY, VERY_MANY = 10_000, 40_000  # directions
-LISTED = 8_000  # of these, where one problem has a row for each and no products of pairs
+MOST_LISTED = 8_000  # of these, where one problem has a row for each and no products of pairs
 Solve: TypeAlias = Callable[
     [Float[Array, "K d"], Float[Array, "N d"], Bool[Array, " N"]], Design
 ]  # (arms, targets or directions, which of them count) -> Design
@@ -45,7 +45,7 @@ def named(name: str, tol: Scalar | None = None) -> Solver:
         return Solver(
             lambda *problem: between(*problem, tol=tol)[0],
             lambda *problem: along(*problem, tol=tol)[0],
-            lambda *problem: along(*problem, tol=tol, most=LISTED)[0],
+            lambda *problem: along(*problem, tol=tol, most=MOST_LISTED)[0],
         )
 
     def step_by_step(arms, targets, alive):
